@@ -1,0 +1,100 @@
+"""Django's settings. What an operator may set is read in `core/conf.py` and stands here as `LIYAGENT`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from liyagent.core.conf import read_conf
+from liyagent.core.database import django_database
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+LIYAGENT = read_conf(base_dir=BASE_DIR)
+
+DEBUG = LIYAGENT.debug
+SECRET_KEY = LIYAGENT.secret_key
+ALLOWED_HOSTS = list(LIYAGENT.allowed_hosts)
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "django_q",
+    "liyagent.audit",
+    "liyagent.leases",
+    "liyagent.access",
+    "liyagent.agents",
+    "events",
+    "liyagent.gateway",
+    "liyagent.transcripts",
+    "runs",
+    "liyagent.console",
+    "liyagent.demo",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "liyagent.urls"
+ASGI_APPLICATION = "liyagent.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+DATABASES = {"default": django_database(LIYAGENT.database_url)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "admin:login"
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+WHITENOISE_USE_FINDERS = True
+
+SESSION_COOKIE_HTTPONLY = True
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20
+
+REST_FRAMEWORK = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+}
+Q_CLUSTER = {
+    "name": "liyagent",
+    "orm": "default",
+    "workers": 2,
+    "timeout": 60,
+    "retry": 120,
+    "poll": 1,
+    "ack_failures": True,
+    "max_attempts": 3,
+    "catch_up": False,
+    "save_limit": -1,
+    "log_level": "WARNING",
+}
