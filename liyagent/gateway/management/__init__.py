@@ -1,0 +1,1 @@
+"""Commands that an operator types."""

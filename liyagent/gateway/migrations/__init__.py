@@ -1,0 +1,1 @@
+"""Migrations of the gateway. Each name says its effect."""

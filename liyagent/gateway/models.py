@@ -1,0 +1,206 @@
+"""Tool servers, what we hold true of their tools, and the Cedar policies that judge calls."""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from liyagent.core.errors import BadInput
+from liyagent.gateway.outcome import Effect, KeyPlace
+from liyagent.gateway.policies import check_policies
+from liyagent.gateway.readers import read_reader
+
+ENVIRONMENT_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
+
+
+class Transport(models.TextChoices):
+    """How a server is reached."""
+
+    HTTP = "http", "HTTP"
+    LOCAL = "local", "in this process"
+
+
+class EffectChoice(models.TextChoices):
+    """`Effect` as a column: unknown means write."""
+
+    READ = Effect.READ.value, "read"
+    WRITE = Effect.WRITE.value, "write"
+
+
+class KeyPlaceChoice(models.TextChoices):
+    """`KeyPlace` as a column."""
+
+    NONE = KeyPlace.NONE.value, "takes no key"
+    ARGUMENT = KeyPlace.ARGUMENT.value, "an argument"
+    META = KeyPlace.META.value, "request _meta"
+
+
+class ToolServer(models.Model):
+    """A server of tools. Its secret is named by environment variable, never stored (ruling 35)."""
+
+    key = models.SlugField(unique=True)
+    name = models.CharField(max_length=200, blank=True)
+    transport = models.CharField(max_length=10, choices=Transport.choices, default=Transport.HTTP)
+    url = models.CharField(max_length=2000, blank=True)
+    bearer_env = models.CharField(max_length=200, blank=True)
+    is_enabled = models.BooleanField(default=True)
+    catalogue_read_at = models.DateTimeField(null=True, blank=True)
+    catalogue_error = models.TextField(blank=True)
+    catalogue_error_since = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        """An HTTP server has an address, a local one has none."""
+
+        ordering = ["key"]
+        constraints = [
+            models.CheckConstraint(
+                name="gateway_server_transport", condition=Q(transport__in=Transport.values)
+            ),
+            models.CheckConstraint(
+                name="gateway_server_url_fits_transport",
+                condition=(Q(transport=Transport.HTTP) & ~Q(url=""))
+                | (Q(transport=Transport.LOCAL) & Q(url="")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        """Return the key."""
+        return self.key
+
+    @property
+    def bearer(self) -> str:
+        """The token that `bearer_env` names in this process's environment, "" for none."""
+        return os.environ.get(self.bearer_env, "") if self.bearer_env else ""
+
+    def clean(self) -> None:
+        """Refuse an address or a variable name that cannot work."""
+        is_http = self.transport == Transport.HTTP
+        parts = urlsplit(self.url)
+        if is_http and (
+            parts.scheme not in {"http", "https"} or not parts.hostname or parts.username
+        ):
+            raise ValidationError({"url": "wants http(s)://host[:port]/path, without a user in it"})
+        if not is_http and self.url:
+            raise ValidationError({"url": "a local server has no address"})
+        if self.bearer_env and not ENVIRONMENT_NAME.fullmatch(self.bearer_env):
+            raise ValidationError(
+                {"bearer_env": "wants the name of an environment variable, never the token itself"}
+            )
+
+
+class Tool(models.Model):
+    """A tool of a server: what the server tells of it, and the contract we make calls under (ruling 21)."""
+
+    server = models.ForeignKey(ToolServer, on_delete=models.CASCADE, related_name="tools")
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    schema = models.JSONField(default=dict, blank=True)
+    hints = models.JSONField(default=dict, blank=True)
+    fingerprint = models.CharField(max_length=64, blank=True)
+    approved_fingerprint = models.CharField(max_length=64, blank=True)
+    is_offered = models.BooleanField(default=True)
+    effect = models.CharField(
+        max_length=10, choices=EffectChoice.choices, default=EffectChoice.WRITE
+    )
+    key_place = models.CharField(
+        max_length=10, choices=KeyPlaceChoice.choices, default=KeyPlaceChoice.NONE
+    )
+    key_field = models.CharField(max_length=200, blank=True)
+    key_window_seconds = models.PositiveIntegerField(default=0)
+    reader = models.JSONField(null=True, blank=True)
+    undo = models.JSONField(null=True, blank=True)
+    timeout_seconds = models.FloatField(default=30.0, validators=[MinValueValidator(0.05)])
+    limit_bytes = models.PositiveIntegerField(default=1 << 20, validators=[MinValueValidator(1)])
+
+    class Meta:
+        """One row a tool; a key is a place, a field where it is an argument, and a window."""
+
+        ordering = ["server__key", "name"]
+        constraints = [
+            models.UniqueConstraint(name="gateway_one_tool_per_name", fields=["server", "name"]),
+            models.CheckConstraint(
+                name="gateway_tool_effect", condition=Q(effect__in=EffectChoice.values)
+            ),
+            models.CheckConstraint(
+                name="gateway_tool_key",
+                condition=(
+                    Q(key_place=KeyPlaceChoice.NONE, key_field="", key_window_seconds=0)
+                    | (
+                        Q(key_place=KeyPlaceChoice.ARGUMENT, key_window_seconds__gt=0)
+                        & ~Q(key_field="")
+                    )
+                    | Q(key_place=KeyPlaceChoice.META, key_field="", key_window_seconds__gt=0)
+                ),
+                violation_error_message=(
+                    "A key wants place `argument` with a field or `meta` without, and the seconds "
+                    "that the vendor keeps it; place `none` wants neither."
+                ),
+            ),
+            models.CheckConstraint(
+                name="gateway_tool_limits",
+                condition=Q(timeout_seconds__gt=0) & Q(limit_bytes__gt=0),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        """Return `server/tool`."""
+        return f"{self.server.key}/{self.name}"
+
+    @property
+    def is_approved(self) -> bool:
+        """Whether an operator approved the schema and description that the server tells now."""
+        return self.fingerprint == self.approved_fingerprint
+
+    def clean(self) -> None:
+        """Refuse a reader or an undo of the wrong shape."""
+        try:
+            read_reader(self.reader)
+        except BadInput as error:
+            raise ValidationError({"reader": str(error)}) from error
+        if self.undo is not None and not isinstance(self.undo, dict):
+            raise ValidationError({"undo": "wants an object, or nothing"})
+
+
+class Policy(models.Model):
+    """One version of the Cedar policy set. At most one is active; with none active every call is refused."""
+
+    name = models.CharField(max_length=200)
+    version = models.PositiveIntegerField()
+    text = models.TextField()
+    is_active = models.BooleanField(default=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        """Versions of a name are numbered; one row of all is active."""
+
+        ordering = ["name", "-version"]
+        verbose_name_plural = "policies"
+        constraints = [
+            models.UniqueConstraint(
+                name="gateway_one_policy_per_version", fields=["name", "version"]
+            ),
+            models.UniqueConstraint(
+                name="gateway_one_active_policy",
+                fields=["is_active"],
+                condition=Q(is_active=True),
+                violation_error_message="Another policy is active: deactivate it first, or use `manage.py policies load`.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        """Return the name and version."""
+        return f"{self.name} v{self.version}"
+
+    def clean(self) -> None:
+        """Refuse text that Cedar refuses, with the line."""
+        try:
+            check_policies(self.text)
+        except BadInput as error:
+            raise ValidationError({"text": str(error)}) from error

@@ -1,0 +1,168 @@
+"""Cedar policy sets: checked when saved, parsed once, named by their own ids, fingerprinted by their text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cedarpy
+
+from liyagent.core.errors import BadInput
+
+SCHEMA = (Path(__file__).parent / "calls.cedarschema").read_text()
+ARGUMENT_TYPES = ("String", "Set<String>", "Bool")
+TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|;|[^";/]+|.', re.DOTALL)
+
+ArgumentPath = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySet:
+    """A parsed policy set. `fingerprint` is the SHA-256 of its text; an empty set denies everything."""
+
+    text: str
+    fingerprint: str
+    cedar: cedarpy.PolicySet
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no policy at all."""
+        return len(self.cedar) == 0
+
+
+def parse_policies(text: str) -> PolicySet:
+    """Return `text` parsed, its policies named by their `@id`. Raises `BadInput` with the line."""
+    named = {"templates": {}, "staticPolicies": _by_id(text), "templateLinks": []}
+    fingerprint = hashlib.sha256(text.encode()).hexdigest()
+    return PolicySet(
+        text=text, fingerprint=fingerprint, cedar=cedarpy.PolicySet.from_json_str(json.dumps(named))
+    )
+
+
+def check_policies(text: str) -> None:
+    """Check `text` as it is checked when saved: syntax, ids, and types against the published schema.
+
+    Raises `BadInput` with the line of the policy that is wrong.
+    """
+    policies = _by_id(text)
+    if not policies:
+        raise BadInput("there is no policy in the text; with none, every call would be refused")
+    schema = _schema_for(text, policies)
+    faults = cedarpy.validate_policies(text, schema).errors
+    if faults:
+        lines = [line for line, _ in _statements(text)]
+        line = lines[int(faults[0].policy_id.removeprefix("policy"))]
+        raise BadInput(f"policy at line {line}: {_without_generated_id(faults[0].error)}")
+
+
+def _by_id(text: str) -> dict[str, Any]:
+    """Each policy in Cedar's JSON form, keyed by its id annotation."""
+    found: dict[str, Any] = {}
+    for line, statement in _statements(text):
+        try:
+            parsed = json.loads(cedarpy.policies_to_json_str(statement))
+        except ValueError as error:
+            raise BadInput(f"policy at line {line}: {error}") from error
+        if parsed["templates"]:
+            raise BadInput(
+                f"policy at line {line}: templates (?principal, ?resource) are not used here"
+            )
+        policy = parsed["staticPolicies"]["policy0"]
+        name = policy.get("annotations", {}).get("id") or ""
+        if not name or name in found:
+            raise BadInput(f'policy at line {line}: wants an @id("...") that no other policy has')
+        found[name] = policy
+    return found
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Each policy's text with the line it begins on; semicolons in strings and comments end nothing."""
+    start = position = 0
+    for token in TOKEN.finditer(text):
+        position = token.end()
+        if token[0] == ";":
+            yield _first_line(text, start, position), text[start:position]
+            start = position
+    if _code(text[start:]).strip():
+        yield _first_line(text, start, position), text[start:]
+
+
+def _code(text: str) -> str:
+    return "".join(token[0] for token in TOKEN.finditer(text) if not token[0].startswith("//"))
+
+
+def _first_line(text: str, start: int, end: int) -> int:
+    """The line of the first token that is neither space nor comment."""
+    for token in TOKEN.finditer(text, start, end):
+        if token[0].strip() and not token[0].startswith("//"):
+            blank = len(token[0]) - len(token[0].lstrip())
+            return text.count("\n", 0, token.start() + blank) + 1
+    return text.count("\n", 0, start) + 1
+
+
+def _schema_for(text: str, policies: dict[str, Any]) -> str:
+    """The published schema with the arguments that the policies speak of, each of the type that fits best."""
+    paths = sorted({path for policy in policies.values() for path in _argument_paths(policy)})
+    leaves = [
+        path for path in paths if not any(other[: len(path)] == path != other for other in paths)
+    ]
+    types = dict.fromkeys(leaves, ARGUMENT_TYPES[0])
+    for leaf in leaves:
+        types[leaf] = min(
+            ARGUMENT_TYPES, key=lambda kind, leaf=leaf: _faults(text, {**types, leaf: kind})
+        )
+    return _schema(types)
+
+
+def _faults(text: str, types: dict[ArgumentPath, str]) -> int:
+    return len(cedarpy.validate_policies(text, _schema(types)).errors)
+
+
+def _schema(types: dict[ArgumentPath, str]) -> str:
+    tree: dict[str, Any] = {}
+    for path, kind in types.items():
+        place = tree
+        for part in path[:-1]:
+            place = place.setdefault(part, {})
+        place[path[-1]] = kind
+    return SCHEMA.replace("ARGS", _record(tree))
+
+
+def _record(tree: dict[str, Any]) -> str:
+    fields = (
+        f"{json.dumps(name)}?: {_record(kind) if isinstance(kind, dict) else kind}"
+        for name, kind in tree.items()
+    )
+    return "{" + ", ".join(fields) + "}"
+
+
+def _argument_paths(node: Any) -> Iterator[ArgumentPath]:
+    """Every path under `context.args` that a policy in JSON form reads or asks for."""
+    if isinstance(node, dict):
+        for operator, operand in node.items():
+            if operator in {".", "has"} and isinstance(operand, dict):
+                path = _path(operand)
+                if path and path[:1] == ("args",) and len(path) > 1:
+                    yield path[1:]
+            yield from _argument_paths(operand)
+    elif isinstance(node, list):
+        for item in node:
+            yield from _argument_paths(item)
+
+
+def _path(operand: dict[str, Any]) -> ArgumentPath:
+    """The dotted path of an access that begins at `context`, () for any other."""
+    left, attribute = operand["left"], operand["attr"]
+    if left == {"Var": "context"}:
+        return (attribute,)
+    above = _path(left["."]) if isinstance(left, dict) and "." in left else ()
+    return (*above, attribute) if above else ()
+
+
+def _without_generated_id(text: str) -> str:
+    return re.sub(r"for policy `policy\d+`, ", "", text)
