@@ -1,0 +1,133 @@
+"""What the three vendors share: a name, a ledger, a pace, and how a read or a write is carried out."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+
+from liyagent.demo.vendors.ledger import Effect, Ledger
+
+MISSION = "io.liyagent/mission"
+STEP_KEY = "io.liyagent/step-key"
+T = TypeVar("T")
+
+
+@dataclass(slots=True, kw_only=True)
+class Pace:
+    """How long a write takes before and after it takes effect, in milliseconds. Changed while running."""
+
+    before_ms: float = 25.0
+    after_ms: float = 25.0
+
+
+class Vendor:
+    """One vendor: its tools call `write` and `read`, and nothing else touches its ledger."""
+
+    def __init__(self, name: str, ledger: Ledger, pace: Pace) -> None:
+        """A vendor called `name` that remembers in `ledger`."""
+        self.name = name
+        self.ledger = ledger
+        self.pace = pace
+        self._in_progress: set[str] = set()
+
+    async def read(self, ctx: Context, tool: str, args: dict[str, Any], ask: Callable[[], T]) -> T:
+        """Note the call and answer what `ask` finds in the ledger."""
+        await self._receive(ctx, tool, args)
+        return await anyio.to_thread.run_sync(ask)
+
+    async def write(
+        self,
+        ctx: Context,
+        tool: str,
+        args: dict[str, Any],
+        *,
+        prefix: str,
+        key: str = "",
+        about: str = "",
+    ) -> dict[str, Any]:
+        """Let one write take effect, whatever was asked before. `key` is stored and means nothing more.
+
+        Raises `ToolError` 404 where there is no record `about`.
+        """
+        # A vendor does not notice that its client died: what arrived takes effect.
+        with anyio.CancelScope(shield=True):
+            request = await self._receive(ctx, tool, args, about=about)
+            effect = await self._carry_out(
+                request, tool, args, prefix=prefix, key=key, is_kept=False
+            )
+        return effect.as_record()
+
+    async def write_once(
+        self,
+        ctx: Context,
+        tool: str,
+        args: dict[str, Any],
+        *,
+        prefix: str,
+        key: str,
+        about: str = "",
+    ) -> dict[str, Any]:
+        """Let a write take effect once for its key, for ever; the same request again gets the first answer.
+
+        Raises `ToolError`: 400 without a key, 404 without the record `about`, 409 while the first
+        request with the key is in progress, 422 when the key was used for another request.
+        """
+        with anyio.CancelScope(shield=True):
+            request = await self._receive(ctx, tool, args, about=about)
+            if not key:
+                raise ToolError("400 idempotency_key is required")
+            with self._only_one(key):
+                effect = await self._first_or_new(request, tool, args, prefix=prefix, key=key)
+        return effect.as_record()
+
+    async def _first_or_new(
+        self, request: int, tool: str, args: dict[str, Any], *, prefix: str, key: str
+    ) -> Effect:
+        first = await anyio.to_thread.run_sync(self.ledger.kept, key)
+        if first is None:
+            return await self._carry_out(request, tool, args, prefix=prefix, key=key, is_kept=True)
+        if (first.tool, first.body) != (tool, args):
+            raise ToolError("422 this idempotency_key was used for another request")
+        await anyio.to_thread.run_sync(self.ledger.repeat, request, first)
+        return first
+
+    @contextmanager
+    def _only_one(self, key: str) -> Iterator[None]:
+        if key in self._in_progress:
+            raise ToolError("409 conflict: a request with this idempotency_key is in progress")
+        self._in_progress.add(key)
+        try:
+            yield
+        finally:
+            self._in_progress.discard(key)
+
+    async def _receive(
+        self, ctx: Context, tool: str, args: dict[str, Any], *, about: str = ""
+    ) -> int:
+        meta = ctx.request_context.meta or {}
+        note = functools.partial(
+            self.ledger.receive,
+            mission=str(meta.get(MISSION, "")),
+            step_key=str(meta.get(STEP_KEY, "")),
+        )
+        request = await anyio.to_thread.run_sync(note, tool, args)
+        if about and await anyio.to_thread.run_sync(self.ledger.record, about) is None:
+            raise ToolError(f"404 no {about}")
+        return request
+
+    async def _carry_out(
+        self, request: int, tool: str, body: dict[str, Any], *, prefix: str, key: str, is_kept: bool
+    ) -> Effect:
+        await anyio.sleep(self.pace.before_ms / 1000)
+        commit = functools.partial(self.ledger.commit, prefix=prefix, key=key, is_kept=is_kept)
+        effect = await anyio.to_thread.run_sync(commit, request, tool, body)
+        await anyio.sleep(self.pace.after_ms / 1000)
+        return effect
