@@ -45,7 +45,7 @@ def start_child(
     )
     output = os.open(log or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        return subprocess.Popen(  # type: ignore[call-overload,no-any-return] # noqa: S603 - our own commands
+        return subprocess.Popen(  # type: ignore[call-overload,no-any-return]
             [str(part) for part in command],
             stdin=subprocess.DEVNULL,
             stdout=output,

@@ -42,7 +42,7 @@ def with_postgres(command: Sequence[str]) -> int:
     with ephemeral_cluster() as cluster:
         # At a terminal Ctrl-C reaches the whole foreground group, and the command may want to read.
         at_terminal = sys.stdin is not None and sys.stdin.isatty()
-        child = subprocess.Popen(  # noqa: S603 - the caller's own command
+        child = subprocess.Popen(
             list(command),
             env={**os.environ, "DATABASE_URL": cluster.url(DATABASE)},
             process_group=None if at_terminal else 0,
