@@ -1,0 +1,28 @@
+"""The client of an agent's provider, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from liyagent.core.errors import BadInput
+from liyagent.providers.scripted import ScriptedClient
+from liyagent.providers.types import ModelClient
+
+Make = Callable[[str, str], ModelClient]
+
+PROVIDERS: dict[str, Make] = {
+    "scripted": lambda _base_url, _api_key_env: ScriptedClient(),
+}
+
+
+def client_for(*, provider: str, base_url: str, api_key_env: str) -> ModelClient:
+    """Return the client of a provider. Raises `BadInput` naming the known ones.
+
+    `api_key_env` is the name of the environment variable that holds the key, never the key.
+    """
+    make = PROVIDERS.get(provider)
+    if make is None:
+        raise BadInput(
+            f"provider {provider!r} is not known; it wants one of {', '.join(sorted(PROVIDERS))}"
+        )
+    return make(base_url, api_key_env)
