@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import django_stubs_ext
+
 from liyagent.core.conf import read_conf
 from liyagent.core.database import django_database
+
+django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 LIYAGENT = read_conf(base_dir=BASE_DIR)
@@ -25,14 +29,11 @@ INSTALLED_APPS = [
     "django_q",
     "liyagent.audit",
     "liyagent.leases",
-    "liyagent.access",
     "liyagent.agents",
     "events",
     "liyagent.gateway",
     "liyagent.transcripts",
     "runs",
-    "liyagent.console",
-    "liyagent.demo",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -68,15 +68,23 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         sweep_seconds=_number(env, "LIYAGENT_SWEEP_SECONDS", default=3.0, low=0.05, high=600),
         watch_seconds=_number(env, "LIYAGENT_WATCH_SECONDS", default=0.3, low=0.02, high=60),
         poll_seconds=_number(env, "LIYAGENT_POLL_SECONDS", default=0.5, low=0.02, high=60),
-        late_look_seconds=_number(env, "LIYAGENT_LATE_LOOK_SECONDS", default=60.0, low=0.05, high=86_400),
+        late_look_seconds=_number(
+            env, "LIYAGENT_LATE_LOOK_SECONDS", default=60.0, low=0.05, high=86_400
+        ),
         drain_seconds=_number(env, "LIYAGENT_DRAIN_SECONDS", default=25.0, low=0, high=3_600),
         allow_unsafe_durability=_flag(env, "LIYAGENT_ALLOW_UNSAFE_DURABILITY", default=False),
         allowed_private_hosts=_names(env, "LIYAGENT_ALLOWED_PRIVATE_HOSTS", default=""),
-        scripts_dir=Path(env.get("LIYAGENT_SCRIPTS_DIR") or base_dir / "liyagent" / "demo" / "scripts"),
+        scripts_dir=Path(
+            env.get("LIYAGENT_SCRIPTS_DIR") or base_dir / "liyagent" / "demo" / "scripts"
+        ),
         crash_resume_entries=_flag(env, "TICKETIQ_CRASH_RESUME_ENTRIES", default=True),
         run_events_enabled=_flag(env, "TICKETIQ_RUN_EVENTS_ENABLED", default=True),
-        run_events_retention_days=_whole(env, "TICKETIQ_RUN_EVENTS_RETENTION_DAYS", default=365, low=0, high=36_500),
-        log_level=_choice(env, "LIYAGENT_LOG_LEVEL", default="INFO", of=("DEBUG", "INFO", "WARNING", "ERROR")),
+        run_events_retention_days=_whole(
+            env, "TICKETIQ_RUN_EVENTS_RETENTION_DAYS", default=365, low=0, high=36_500
+        ),
+        log_level=_choice(
+            env, "LIYAGENT_LOG_LEVEL", default="INFO", of=("DEBUG", "INFO", "WARNING", "ERROR")
+        ),
     )
 
 
@@ -172,13 +180,17 @@ def _seal_key(part: str) -> tuple[str, bytes]:
     except (binascii.Error, ValueError):
         key = b""
     if not name.isidentifier() or len(key) != SEAL_KEY_BYTES:
-        raise BadSetting("LIYAGENT_SEAL_KEYS wants id:base64-of-32-bytes, ids of letters, digits and _")
+        raise BadSetting(
+            "LIYAGENT_SEAL_KEYS wants id:base64-of-32-bytes, ids of letters, digits and _"
+        )
     return name, key
 
 
 def new_seal_key() -> str:
     """Return a fresh `id:base64` for LIYAGENT_SEAL_KEYS."""
-    return f"k{secrets.token_hex(4)}:{base64.b64encode(secrets.token_bytes(SEAL_KEY_BYTES)).decode()}"
+    return (
+        f"k{secrets.token_hex(4)}:{base64.b64encode(secrets.token_bytes(SEAL_KEY_BYTES)).decode()}"
+    )
 
 
 def _development_secret(path: Path, *, make: Callable[[], str]) -> str:

@@ -1,0 +1,10 @@
+"""The events room."""
+
+from django.apps import AppConfig
+
+
+class EventsConfig(AppConfig):
+    """Registers the room's tables."""
+
+    name = "events"
+    label = "events"

@@ -1,0 +1,18 @@
+"""The audit log in the console: to read."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from liyagent.audit.models import AuditRow
+from liyagent.core.readonly import ReadOnlyAdmin
+
+
+@admin.register(AuditRow)
+class AuditRowAdmin(ReadOnlyAdmin):
+    """Newest first; the database refuses changes, so the page offers none."""
+
+    list_display = ("at", "action", "actor", "run_id", "mission")
+    list_filter = ("action",)
+    search_fields = ("run_id", "mission", "actor")
+    show_full_result_count = False

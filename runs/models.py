@@ -1,0 +1,225 @@
+"""The hot path's tables. Their writes stand in `sql/`; these classes are for reading and for migrations."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from liyagent.agents.models import Recording
+
+CHECKPOINT_FORMAT = 1
+ROOT_LOOP = "root"
+
+
+class RunStatus(models.TextChoices):
+    """Where a run stands. Paused: its sealing key is missing everywhere. Declined: the model refused."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    ANSWERED = "answered"
+    DECLINED = "declined"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    INTERRUPTED = "interrupted"
+
+
+ENDED = (
+    RunStatus.ANSWERED,
+    RunStatus.DECLINED,
+    RunStatus.FAILED,
+    RunStatus.STOPPED,
+    RunStatus.INTERRUPTED,
+)
+
+
+class Run(models.Model):
+    """The fenced head of a run: every write of an attempt locks and matches (id, attempt, `running`).
+
+    `sequence` counts the attempt's writes, so that one asked again after a lost answer is known.
+    `settle_after` is when an unkeyed write in doubt may be read back; `not_before` when a queued run
+    may be taken. `seal` closes over steps, parts, last tag and open marks (ruling 15).
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    correlation_id = models.UUIDField()
+    parent_id = models.UUIDField(null=True, blank=True)
+    loop = models.CharField(max_length=64, default=ROOT_LOOP)
+    agent_key = models.CharField(max_length=80)
+    agent_version = models.PositiveIntegerField()
+    entry = models.CharField(max_length=40)
+    mission = models.CharField(max_length=128)
+    request_id = models.CharField(max_length=128, blank=True)
+    started_by = models.CharField(max_length=150, blank=True)
+    recording = models.CharField(max_length=10, choices=Recording.choices)
+    status = models.CharField(max_length=12, choices=RunStatus.choices, default=RunStatus.QUEUED)
+    reason = models.TextField(blank=True)
+    format = models.SmallIntegerField(default=CHECKPOINT_FORMAT)
+    key_id = models.CharField(max_length=64)
+    attempt = models.IntegerField(default=0)
+    holder = models.UUIDField(null=True, blank=True)
+    losses = models.SmallIntegerField(default=0)
+    last_loss = models.CharField(max_length=20, blank=True)
+    handovers = models.IntegerField(default=0)
+    resumes_recorded = models.IntegerField(default=0)
+    sequence = models.BigIntegerField(default=0)
+    wakes = models.IntegerField(default=0)
+    settle_after = models.DateTimeField(null=True, blank=True)
+    not_before = models.DateTimeField(null=True, blank=True)
+    events_missing = models.IntegerField(default=0)
+    timeline = models.IntegerField(default=0)
+    model_steps = models.IntegerField(default=0)
+    calls_made = models.IntegerField(default=0)
+    input_tokens = models.BigIntegerField(default=0)
+    output_tokens = models.BigIntegerField(default=0)
+    parts = models.IntegerField(default=1)
+    seal = models.BinaryField()
+    stop_requested = models.BooleanField(default=False)
+    stopped_by = models.CharField(max_length=150, blank=True)
+    created_at = models.DateTimeField()
+    taken_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created_at",)
+        constraints = (
+            models.CheckConstraint(name="runs_status", condition=Q(status__in=RunStatus.values)),
+            models.CheckConstraint(
+                name="runs_running_has_holder",
+                condition=Q(status="running", holder__isnull=False)
+                | (~Q(status="running") & Q(holder__isnull=True)),
+            ),
+            models.UniqueConstraint(
+                name="runs_one_child_per_delegation", fields=["correlation_id", "loop"]
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=["created_at"],
+                name="runs_queued_fresh",
+                condition=Q(status="queued", attempt=0),
+            ),
+            models.Index(
+                fields=["created_at"],
+                name="runs_queued_again",
+                condition=Q(status="queued", attempt__gt=0),
+            ),
+            models.Index(fields=["holder"], name="runs_by_holder", condition=Q(status="running")),
+            models.Index(fields=["agent_key", "-created_at"], name="runs_by_agent"),
+            models.Index(fields=["-created_at", "-id"], name="runs_newest"),
+            models.Index(fields=["mission"], name="runs_by_mission"),
+        )
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing of it runs again."""
+        return self.status in ENDED
+
+
+class Part(models.Model):
+    """What one step added to the conversation, sealed and chained to the part before. Goes when the run ends."""
+
+    pk = models.CompositePrimaryKey("run_id", "number")
+    run_id = models.UUIDField()
+    number = models.IntegerField()
+    kind = models.CharField(max_length=10)
+    sealed = models.BinaryField()
+
+    class Meta:
+        ordering = ("run_id", "number")
+
+    def __str__(self) -> str:
+        return f"{self.run_id} part {self.number}"
+
+
+class Intent(models.TextChoices):
+    """What a mark stood for: about to be sent, or held for a person."""
+
+    SENDING = "sending"
+    HELD = "held"
+
+
+class Call(models.Model):
+    """A call that was marked in doubt before it left. Unsettled while `fate` is empty.
+
+    `marked_at` is the first marking and never moves; `deadline` is the last mark's own send
+    deadline; `sealed` are the exact bytes sent; `outcome` what it came back with, sealed.
+    """
+
+    run_id = models.UUIDField()
+    correlation_id = models.UUIDField()
+    step = models.IntegerField()
+    index = models.IntegerField()
+    provider_call_id = models.CharField(max_length=200, blank=True)
+    server = models.CharField(max_length=80)
+    tool = models.CharField(max_length=200)
+    intent = models.CharField(max_length=10, choices=Intent.choices)
+    approval_id = models.UUIDField(null=True, blank=True)
+    step_key = models.CharField(max_length=80)
+    has_identity = models.BooleanField()
+    key_window_seconds = models.IntegerField(default=0)
+    intent_digest = models.CharField(max_length=64)
+    attempt = models.IntegerField()
+    holder = models.UUIDField()
+    marked_at = models.DateTimeField()
+    deadline = models.DateTimeField()
+    sealed = models.BinaryField()
+    fate = models.CharField(max_length=10, blank=True)
+    settlement = models.CharField(max_length=40, blank=True)
+    outcome = models.BinaryField(null=True, blank=True)
+    settled_at = models.DateTimeField(null=True, blank=True)
+    late_look_at = models.DateTimeField(null=True, blank=True)
+    late_finding = models.CharField(max_length=20, blank=True)
+
+    class Meta:
+        ordering = ("run_id", "step", "index")
+        constraints = (
+            models.UniqueConstraint(
+                name="runs_one_mark_per_call", fields=["run_id", "step", "index"]
+            ),
+            models.CheckConstraint(name="runs_call_intent", condition=Q(intent__in=Intent.values)),
+            models.CheckConstraint(
+                name="runs_call_fate",
+                condition=Q(fate__in=["", "done", "failed", "refused", "held", "unknown"]),
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=["correlation_id", "intent_digest"],
+                name="runs_unknown_intent",
+                condition=Q(fate="unknown"),
+            ),
+            models.Index(
+                fields=["late_look_at"],
+                name="runs_late_look",
+                condition=Q(late_look_at__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.server}/{self.tool} of {self.run_id}"
+
+
+class StartKey(models.Model):
+    """A client's `Idempotency-Key`: the first start it named, for as long as the row is kept."""
+
+    owner = models.CharField(max_length=150)
+    agent_key = models.CharField(max_length=80)
+    key = models.CharField(max_length=255)
+    body_digest = models.CharField(max_length=64)
+    run_id = models.UUIDField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                name="runs_one_start_per_key", fields=["owner", "agent_key", "key"]
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,0 +1,186 @@
+-- The writes of an attempt. Each locks and matches the head (run, attempt, running) and the next sequence in
+-- its first statement; what follows reads from that RETURNING. Asked again with the same sequence after a lost
+-- answer, each answers as the first time and writes nothing. No row back: the lease is lost (ruling 5).
+
+-- Flush events in the commit of the step, never at its cost (EV-07): a failure or a wait of 100 ms rolls back
+-- the events alone, is counted on the head, and becomes a `gap` event of the next flush (ruling 18).
+CREATE FUNCTION liyagent_flush_events(
+    p_run uuid, p_correlation uuid, p_mission text, p_recording text, p_missing int, p_kinds text[], p_contents text[]
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_timeout text := current_setting('lock_timeout');
+BEGIN
+    IF cardinality(p_kinds) = 0 THEN RETURN; END IF;
+    BEGIN
+        PERFORM set_config('lock_timeout', '100ms', true);
+        IF p_missing > 0 THEN
+            PERFORM liyagent_append_events(p_correlation, p_run, p_mission, p_recording,
+                ARRAY['gap'], ARRAY[format('{"missing":%s}', p_missing)]);
+            UPDATE runs_run SET events_missing = 0 WHERE id = p_run;
+        END IF;
+        PERFORM liyagent_append_events(p_correlation, p_run, p_mission, p_recording, p_kinds, p_contents);
+        PERFORM set_config('lock_timeout', v_timeout, true);
+    EXCEPTION WHEN OTHERS THEN
+        UPDATE runs_run SET events_missing = p_missing + cardinality(p_kinds) WHERE id = p_run;
+        RAISE WARNING 'liyagent: % events of run % dropped: %', cardinality(p_kinds), p_run, SQLERRM;
+    END;
+END $$;
+
+-- What every hot statement tells its attempt.
+CREATE FUNCTION liyagent_config_version() RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT version FROM agents_configversion WHERE id = 1
+$$;
+
+-- A model step that asked for calls: the conversation's new part, counters and seal, before any call (CR-09).
+CREATE FUNCTION liyagent_step(
+    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_steps int, p_calls int,
+    p_input_tokens bigint, p_output_tokens bigint, p_part int, p_sealed bytea, p_kinds text[], p_contents text[]
+) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
+DECLARE v record;
+BEGIN
+    UPDATE runs_run SET sequence = p_sequence, seal = p_seal, model_steps = p_steps, calls_made = p_calls,
+            input_tokens = p_input_tokens, output_tokens = p_output_tokens, parts = p_part + 1
+        WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1
+        RETURNING correlation_id, mission, recording, events_missing, stop_requested INTO v;
+    IF FOUND THEN
+        INSERT INTO runs_part (run_id, number, kind, sealed) VALUES (p_run, p_part, 'step', p_sealed);
+        PERFORM liyagent_flush_events(
+            p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
+        RETURN QUERY SELECT v.stop_requested, liyagent_config_version();
+    ELSE
+        RETURN QUERY SELECT stop_requested, liyagent_config_version() FROM runs_run
+            WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence;
+    END IF;
+END $$;
+
+-- A call in doubt, just before it leaves (CR-10). The deadline is the holder's at this moment and the mark's own
+-- for good (ruling 6). `same_intent` names an earlier call of unknown outcome under this correlation id with the
+-- same tool and arguments: then nothing is marked (ruling 8).
+CREATE FUNCTION liyagent_mark(
+    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_step int, p_index int, p_provider_call_id text,
+    p_server text, p_tool text, p_step_key text, p_has_identity boolean, p_key_window int, p_intent_digest text,
+    p_sealed bytea
+) RETURNS TABLE (stop boolean, config bigint, seconds_left double precision, same_intent bigint)
+LANGUAGE plpgsql AS $$
+DECLARE v record; v_same bigint; v_deadline timestamptz;
+BEGIN
+    SELECT correlation_id, holder, stop_requested, sequence INTO v FROM runs_run
+        WHERE id = p_run AND attempt = p_attempt AND status = 'running'
+            AND sequence IN (p_sequence - 1, p_sequence) FOR NO KEY UPDATE;
+    IF NOT FOUND THEN RETURN; END IF;
+    IF v.sequence = p_sequence - 1 THEN
+        SELECT id INTO v_same FROM runs_call
+            WHERE correlation_id = v.correlation_id AND intent_digest = p_intent_digest AND fate = 'unknown'
+                AND NOT (run_id = p_run AND step = p_step AND index = p_index)
+            ORDER BY id LIMIT 1;
+        IF FOUND THEN
+            RETURN QUERY SELECT v.stop_requested, liyagent_config_version(), 0::double precision, v_same;
+            RETURN;
+        END IF;
+        SELECT renew_by INTO v_deadline FROM leases_holder WHERE id = v.holder;
+        IF NOT FOUND THEN RETURN; END IF;
+        UPDATE runs_run SET sequence = p_sequence, seal = p_seal
+            WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1;
+        INSERT INTO runs_call (run_id, correlation_id, step, index, provider_call_id, server, tool, intent,
+                step_key, has_identity, key_window_seconds, intent_digest, attempt, holder, marked_at, deadline,
+                sealed, fate, settlement, late_finding)
+            VALUES (p_run, v.correlation_id, p_step, p_index, p_provider_call_id, p_server, p_tool, 'sending',
+                p_step_key, p_has_identity, p_key_window, p_intent_digest, p_attempt, v.holder, liyagent_now(),
+                v_deadline, p_sealed, '', '', '')
+            ON CONFLICT (run_id, step, index) DO UPDATE SET attempt = EXCLUDED.attempt, holder = EXCLUDED.holder,
+                deadline = EXCLUDED.deadline
+                WHERE runs_call.fate = '';
+    END IF;
+    RETURN QUERY SELECT v.stop_requested, liyagent_config_version(),
+            extract(epoch FROM c.deadline - liyagent_now())::double precision, NULL::bigint
+        FROM runs_call c WHERE c.run_id = p_run AND c.step = p_step AND c.index = p_index
+            AND c.attempt = p_attempt AND c.fate = '';
+END $$;
+
+-- What a marked write came back with, kept in the commit that tells of it (ruling 17).
+CREATE FUNCTION liyagent_settle(
+    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_step int, p_index int, p_fate text,
+    p_settlement text, p_outcome bytea, p_late_look_seconds double precision, p_action text, p_detail jsonb,
+    p_kinds text[], p_contents text[]
+) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
+DECLARE v record;
+BEGIN
+    UPDATE runs_run SET sequence = p_sequence, seal = p_seal
+        WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1
+        RETURNING correlation_id, mission, recording, events_missing, stop_requested, agent_key, request_id INTO v;
+    IF FOUND THEN
+        UPDATE runs_call SET fate = p_fate, settlement = p_settlement, outcome = p_outcome,
+                settled_at = liyagent_now(), late_look_at = liyagent_now() + make_interval(secs => p_late_look_seconds)
+            WHERE run_id = p_run AND step = p_step AND index = p_index AND fate = '';
+        IF p_action <> '' THEN
+            PERFORM liyagent_audit(p_action, 'agent:' || v.agent_key, v.mission, v.correlation_id, p_run,
+                v.request_id, p_detail);
+        END IF;
+        PERFORM liyagent_flush_events(
+            p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
+        RETURN QUERY SELECT v.stop_requested, liyagent_config_version();
+    ELSE
+        RETURN QUERY SELECT stop_requested, liyagent_config_version() FROM runs_run
+            WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence;
+    END IF;
+END $$;
+
+-- Events (and an audit row) alone: a resume tells how it settles each call before it does so (CR-19), once a
+-- departure: `p_resumes` is how many losses and handovers it has now told of.
+CREATE FUNCTION liyagent_flush(
+    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_resumes int, p_action text, p_detail jsonb,
+    p_kinds text[], p_contents text[]
+) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
+DECLARE v record;
+BEGIN
+    UPDATE runs_run SET sequence = p_sequence, seal = p_seal, resumes_recorded = p_resumes
+        WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1
+        RETURNING correlation_id, mission, recording, events_missing, stop_requested, agent_key, request_id INTO v;
+    IF FOUND THEN
+        IF p_action <> '' THEN
+            PERFORM liyagent_audit(p_action, 'agent:' || v.agent_key, v.mission, v.correlation_id, p_run,
+                v.request_id, p_detail);
+        END IF;
+        PERFORM liyagent_flush_events(
+            p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
+        RETURN QUERY SELECT v.stop_requested, liyagent_config_version();
+    ELSE
+        RETURN QUERY SELECT stop_requested, liyagent_config_version() FROM runs_run
+            WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence;
+    END IF;
+END $$;
+
+-- The end, in one commit: status, transcript, audit, last events; open marks become unknown with a late look
+-- (ruling 9); parts go.
+CREATE FUNCTION liyagent_finish(
+    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_status text, p_reason text, p_steps int,
+    p_calls int, p_input_tokens bigint, p_output_tokens bigint, p_transcript bytea,
+    p_late_look_seconds double precision, p_action text, p_detail jsonb, p_kinds text[], p_contents text[]
+) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
+DECLARE v record;
+BEGIN
+    UPDATE runs_run SET sequence = p_sequence, seal = p_seal, status = p_status, reason = p_reason,
+            model_steps = p_steps, calls_made = p_calls, input_tokens = p_input_tokens,
+            output_tokens = p_output_tokens, holder = NULL, ended_at = liyagent_now(), parts = 0
+        WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1
+        RETURNING correlation_id, mission, recording, events_missing, stop_requested, agent_key, request_id, key_id
+        INTO v;
+    IF FOUND THEN
+        UPDATE runs_call SET fate = 'unknown', settlement = 'run_ended', settled_at = liyagent_now(),
+                late_look_at = liyagent_now() + make_interval(secs => p_late_look_seconds)
+            WHERE run_id = p_run AND fate = '';
+        INSERT INTO transcripts_transcript (run_id, correlation_id, sealed, key_id, created_at)
+            SELECT p_run, v.correlation_id, p_transcript, v.key_id, liyagent_now() WHERE p_transcript IS NOT NULL;
+        DELETE FROM runs_part WHERE run_id = p_run;
+        IF p_action <> '' THEN
+            PERFORM liyagent_audit(p_action, 'agent:' || v.agent_key, v.mission, v.correlation_id, p_run,
+                v.request_id, p_detail);
+        END IF;
+        PERFORM liyagent_flush_events(
+            p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
+        RETURN QUERY SELECT v.stop_requested, liyagent_config_version();
+    ELSE
+        RETURN QUERY SELECT stop_requested, liyagent_config_version() FROM runs_run
+            WHERE id = p_run AND attempt = p_attempt AND status = p_status AND sequence = p_sequence;
+    END IF;
+END $$;

@@ -1,0 +1,123 @@
+-- How runs change hands. Two updates, each fencing (ruling 4): a claim leaves `running` for `queued`, so the old
+-- attempt matches nothing; every take raises the attempt, so no straggler of any kind matches either.
+
+-- Take queued runs for a holder that is alive: those that ran before first, then the oldest fresh ones. Only
+-- formats and keys that the holder knows (ruling 14).
+CREATE FUNCTION liyagent_take(p_holder uuid, p_again int, p_fresh int, p_formats int[], p_keys text[])
+RETURNS TABLE (run uuid, attempt int) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM leases_holder WHERE id = p_holder AND NOT is_draining AND renew_by > liyagent_now();
+    IF NOT FOUND THEN RETURN; END IF;
+    RETURN QUERY
+    WITH due AS (
+        (SELECT r.id FROM runs_run r WHERE r.status = 'queued' AND r.attempt > 0
+                AND (r.not_before IS NULL OR r.not_before <= liyagent_now())
+                AND r.format = ANY (p_formats) AND r.key_id = ANY (p_keys)
+            ORDER BY r.created_at LIMIT p_again FOR UPDATE SKIP LOCKED)
+        UNION ALL
+        (SELECT r.id FROM runs_run r WHERE r.status = 'queued' AND r.attempt = 0
+                AND (r.not_before IS NULL OR r.not_before <= liyagent_now())
+                AND r.format = ANY (p_formats) AND r.key_id = ANY (p_keys)
+            ORDER BY r.created_at LIMIT p_fresh FOR UPDATE SKIP LOCKED)
+    )
+    UPDATE runs_run r SET status = 'running', holder = p_holder, attempt = r.attempt + 1,
+            taken_at = liyagent_now(), not_before = NULL
+        FROM due WHERE r.id = due.id AND r.status = 'queued'
+        RETURNING r.id, r.attempt;
+END $$;
+
+-- Claim runs from a holder that is lost: compare and set on (attempt, running), so of two claims one wins, and a
+-- loss is counted once (CR-13). Read-backs wait for the open marks' own deadlines; a holder that is proven dead
+-- sends no more, so its own marks need no wait (ruling 4).
+CREATE FUNCTION liyagent_claim(p_runs uuid[], p_attempts int[], p_cause text, p_proven uuid)
+RETURNS TABLE (run uuid, attempt int, losses smallint) LANGUAGE sql AS $$
+    UPDATE runs_run r SET status = 'queued', holder = NULL, losses = r.losses + 1, last_loss = p_cause,
+            settle_after = GREATEST(r.settle_after, (
+                SELECT max(c.deadline) FROM runs_call c
+                WHERE c.run_id = r.id AND c.fate = '' AND c.holder IS DISTINCT FROM p_proven))
+        FROM unnest(p_runs, p_attempts) AS lost(id, attempt)
+        WHERE r.id = lost.id AND r.attempt = lost.attempt AND r.status = 'running'
+        RETURNING r.id, r.attempt, r.losses
+$$;
+
+-- Claim what lapsed: the holder did not renew, or has no row at all (a missing row counts as lapsed, ruling 2).
+-- Never the sweeper's own runs. Nothing until one grace after the server's start (ruling 3): holders could not
+-- renew while it was down.
+CREATE FUNCTION liyagent_sweep(p_sweeper uuid, p_limit int, p_grace_seconds double precision)
+RETURNS TABLE (run uuid, attempt int, losses smallint) LANGUAGE plpgsql AS $$
+DECLARE v_runs uuid[]; v_attempts int[];
+BEGIN
+    IF clock_timestamp() < pg_postmaster_start_time() + make_interval(secs => p_grace_seconds) THEN RETURN; END IF;
+    SELECT array_agg(lost.id), array_agg(lost.attempt) INTO v_runs, v_attempts FROM (
+        SELECT r.id, r.attempt FROM runs_run r LEFT JOIN leases_holder h ON h.id = r.holder
+            WHERE r.status = 'running' AND r.holder <> p_sweeper
+                AND (h.id IS NULL OR h.renew_by < liyagent_now())
+            ORDER BY r.id LIMIT p_limit) AS lost;
+    IF v_runs IS NULL THEN RETURN; END IF;
+    RETURN QUERY SELECT * FROM liyagent_claim(v_runs, v_attempts, 'lapse', NULL);
+END $$;
+
+-- Claim the runs of a holder that is proven dead (ruling 3a).
+CREATE FUNCTION liyagent_claim_proven(p_dead uuid, p_limit int)
+RETURNS TABLE (run uuid, attempt int, losses smallint) LANGUAGE plpgsql AS $$
+DECLARE v_runs uuid[]; v_attempts int[];
+BEGIN
+    SELECT array_agg(lost.id), array_agg(lost.attempt) INTO v_runs, v_attempts FROM (
+        SELECT r.id, r.attempt FROM runs_run r WHERE r.status = 'running' AND r.holder = p_dead
+            ORDER BY r.id LIMIT p_limit) AS lost;
+    IF v_runs IS NULL THEN RETURN; END IF;
+    RETURN QUERY SELECT * FROM liyagent_claim(v_runs, v_attempts, 'proof', p_dead);
+END $$;
+
+-- Give a run back without a loss: drained at a step's end, or waiting for a time with no thread (rulings 6, 10).
+CREATE FUNCTION liyagent_release(
+    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_handover boolean, p_until_settled boolean,
+    p_kinds text[], p_contents text[]
+) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
+DECLARE v record;
+BEGIN
+    UPDATE runs_run r SET sequence = p_sequence, seal = p_seal, status = 'queued', holder = NULL,
+            handovers = r.handovers + p_handover::int, not_before = CASE WHEN p_until_settled THEN r.settle_after END,
+            settle_after = GREATEST(r.settle_after, (
+                SELECT max(c.deadline) FROM runs_call c WHERE c.run_id = r.id AND c.fate = ''))
+        WHERE r.id = p_run AND r.attempt = p_attempt AND r.status = 'running' AND r.sequence = p_sequence - 1
+        RETURNING r.correlation_id, r.mission, r.recording, r.events_missing, r.stop_requested INTO v;
+    IF FOUND THEN
+        PERFORM liyagent_flush_events(
+            p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
+        RETURN QUERY SELECT v.stop_requested, liyagent_config_version();
+    ELSE
+        RETURN QUERY SELECT stop_requested, liyagent_config_version() FROM runs_run
+            WHERE id = p_run AND attempt = p_attempt AND status = 'queued' AND sequence = p_sequence;
+    END IF;
+END $$;
+
+-- Renew all that a holder holds by its own row alone (ruling 2). No row back: the holder is unknown and has lost
+-- everything. `lost`: runs it named that are no longer its own; `orphans`: running rows of its own that it did
+-- not name; `stops`: runs it named that a person stopped.
+CREATE FUNCTION liyagent_renew(p_holder uuid, p_seconds double precision, p_runs uuid[], p_attempts int[])
+RETURNS TABLE (config bigint, lost uuid[], orphans uuid[], orphan_attempts int[], stops uuid[])
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE leases_holder SET renew_by = GREATEST(renew_by, liyagent_now() + make_interval(secs => p_seconds))
+        WHERE id = p_holder;
+    IF NOT FOUND THEN RETURN; END IF;
+    RETURN QUERY
+    WITH named AS (SELECT * FROM unnest(p_runs, p_attempts) AS n(id, attempt)),
+    mine AS (SELECT r.id, r.attempt, r.stop_requested FROM runs_run r
+        WHERE r.status = 'running' AND r.holder = p_holder)
+    SELECT liyagent_config_version(),
+        (SELECT array_agg(n.id) FROM named n LEFT JOIN mine m ON m.id = n.id AND m.attempt = n.attempt
+            WHERE m.id IS NULL),
+        (SELECT array_agg(m.id ORDER BY m.id) FROM mine m LEFT JOIN named n ON m.id = n.id AND m.attempt = n.attempt
+            WHERE n.id IS NULL),
+        (SELECT array_agg(m.attempt ORDER BY m.id) FROM mine m
+            LEFT JOIN named n ON m.id = n.id AND m.attempt = n.attempt WHERE n.id IS NULL),
+        (SELECT array_agg(m.id) FROM mine m JOIN named n ON m.id = n.id AND m.attempt = n.attempt
+            WHERE m.stop_requested);
+END $$;
+
+-- Running rows of a holder: how an attempt finds a take whose answer was lost (ruling 5).
+CREATE FUNCTION liyagent_mine(p_holder uuid) RETURNS TABLE (run uuid, attempt int) LANGUAGE sql STABLE AS $$
+    SELECT id, attempt FROM runs_run WHERE status = 'running' AND holder = p_holder
+$$;
