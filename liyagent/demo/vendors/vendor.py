@@ -57,12 +57,8 @@ class Vendor:
 
         Raises `ToolError` 404 where there is no record `about`.
         """
-        # A vendor does not notice that its client died: what arrived takes effect.
-        with anyio.CancelScope(shield=True):
-            request = await self._receive(ctx, tool, args, about=about)
-            effect = await self._carry_out(
-                request, tool, args, prefix=prefix, key=key, is_kept=False
-            )
+        request = await self._receive(ctx, tool, args, about=about)
+        effect = await self._carry_out(request, tool, args, prefix=prefix, key=key, is_kept=False)
         return effect.as_record()
 
     async def write_once(
@@ -80,12 +76,11 @@ class Vendor:
         Raises `ToolError`: 400 without a key, 404 without the record `about`, 409 while the first
         request with the key is in progress, 422 when the key was used for another request.
         """
-        with anyio.CancelScope(shield=True):
-            request = await self._receive(ctx, tool, args, about=about)
-            if not key:
-                raise ToolError("400 idempotency_key is required")
-            with self._only_one(key):
-                effect = await self._first_or_new(request, tool, args, prefix=prefix, key=key)
+        request = await self._receive(ctx, tool, args, about=about)
+        if not key:
+            raise ToolError("400 idempotency_key is required")
+        with self._only_one(key):
+            effect = await self._first_or_new(request, tool, args, prefix=prefix, key=key)
         return effect.as_record()
 
     async def _first_or_new(
