@@ -20,7 +20,7 @@ def build(vendor: Vendor) -> MCPServer[Any]:
 
     @server.tool(annotations=ONCE)
     async def create_incident(
-        ctx: Context, name: str, severity: str, idempotency_key: str, summary: str = ""
+        ctx: Context, name: str, severity: str, idempotency_key: str = "", summary: str = ""
     ) -> dict[str, Any]:
         """Open an incident. The same idempotency_key always gives the incident that it first opened."""
         body = {
@@ -35,7 +35,7 @@ def build(vendor: Vendor) -> MCPServer[Any]:
 
     @server.tool(annotations=ONCE)
     async def update_incident(
-        ctx: Context, incident_id: str, message: str, idempotency_key: str, status: str = ""
+        ctx: Context, incident_id: str, message: str, idempotency_key: str = "", status: str = ""
     ) -> dict[str, Any]:
         """Post an update to an incident and, with status, move it. Once for an idempotency_key."""
         body = {

@@ -11,6 +11,8 @@ from mcp_types import ToolAnnotations
 from liyagent.demo.vendors.ledger import Effect
 from liyagent.demo.vendors.vendor import Vendor
 
+# Always there, so that a script can comment without an issue of its own.
+ON_CALL_LOG = {"id": "OPS-0", "project": "OPS", "summary": "On-call log", "client_key": ""}
 READ = ToolAnnotations(read_only_hint=True)
 WRITE = ToolAnnotations(read_only_hint=False, idempotent_hint=False)
 
@@ -43,8 +45,9 @@ def _add_writes(server: MCPServer[Any], vendor: Vendor) -> None:
     ) -> dict[str, Any]:
         """Add a comment to an issue; the same request again adds another. client_key is kept as a field."""
         comment = {"issue_key": issue_key, "body": body, "client_key": client_key}
+        about = "" if issue_key == ON_CALL_LOG["id"] else issue_key
         return await vendor.write(
-            ctx, "add_comment", comment, prefix="CMT", key=client_key, about=issue_key
+            ctx, "add_comment", comment, prefix="CMT", key=client_key, about=about
         )
 
 
@@ -87,8 +90,11 @@ def _find(vendor: Vendor, tool: str, client_key: str, text: str) -> list[dict[st
 
 
 def _issue(vendor: Vendor, issue_key: str) -> dict[str, Any]:
-    made = vendor.ledger.record(issue_key)
-    if made is None or made.tool != "create_issue":
-        raise ToolError(f"404 no issue {issue_key}")
     comments = vendor.ledger.with_body("add_comment", "issue_key", issue_key)
-    return {**made.as_record(), "comments": [comment.as_record() for comment in comments]}
+    issue: dict[str, Any] = ON_CALL_LOG
+    if issue_key != ON_CALL_LOG["id"]:
+        made = vendor.ledger.record(issue_key)
+        if made is None or made.tool != "create_issue":
+            raise ToolError(f"404 no issue {issue_key}")
+        issue = made.as_record()
+    return {**issue, "comments": [comment.as_record() for comment in comments]}
