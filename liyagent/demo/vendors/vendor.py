@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
+from mcp import MCPError
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 
 from liyagent.demo.vendors.ledger import Effect, Ledger
 
 MISSION = "io.liyagent/mission"
+CONFLICT = -32009
 STEP_KEY = "io.liyagent/step-key"
 T = TypeVar("T")
 
@@ -73,8 +75,9 @@ class Vendor:
     ) -> dict[str, Any]:
         """Let a write take effect once for its key, for ever; the same request again gets the first answer.
 
-        Raises `ToolError`: 400 without a key, 404 without the record `about`, 409 while the first
-        request with the key is in progress, 422 when the key was used for another request.
+        Raises `ToolError`: 400 without a key, 404 without the record `about`, 422 when the key was used
+        for another request. Raises `MCPError` 409 while the first request with the key is in progress:
+        a protocol error, since the tool itself has neither failed nor answered.
         """
         request = await self._receive(ctx, tool, args, about=about)
         if not key:
@@ -97,7 +100,9 @@ class Vendor:
     @contextmanager
     def _only_one(self, key: str) -> Iterator[None]:
         if key in self._in_progress:
-            raise ToolError("409 conflict: a request with this idempotency_key is in progress")
+            raise MCPError(
+                CONFLICT, "409 conflict: a request with this idempotency_key is in progress"
+            )
         self._in_progress.add(key)
         try:
             yield
