@@ -140,7 +140,7 @@ def test_a_comment_is_found_by_its_key_and_stands_on_its_issue(vendors: VendorPr
 
 
 def test_a_comment_on_no_issue_is_refused_and_leaves_no_effect(vendors: VendorProcess) -> None:
-    assert "404" in ask(vendors, "jira", "add_comment", issue_key="OPS-0", body="[nowhere]")
+    assert "404" in ask(vendors, "jira", "add_comment", issue_key="OPS-999", body="[nowhere]")
     assert effects(vendors, "jira", "[nowhere]") == []
 
 
