@@ -116,7 +116,7 @@ def test_numbers_that_are_none_become_their_names() -> None:
         (range(0, 10, 2), "range(0, 10, 2)"),
         (MappingProxyType({"a": 1}), {"a": 1}),
         (Point(1, {"b", "a"}), {"x": 1, "tags": ["a", "b"]}),
-        (Block(mimeType="image/png", data=b"a", kind="image"), {"mimeType": "image/png", "data": "YQ==", "kind": "image"}),
+        (Block.model_validate({"mimeType": "image/png", "data": b"a", "kind": "image"}), {"mimeType": "image/png", "data": "YQ==", "kind": "image"}),
         ({1: "c", None: "b", 1.5: "d", Colour.RED: "e"}, {"1": "c", "null": "b", "1.5": "d", "red": "e"}),
         ({UUID(int=0): 1}, {"00000000-0000-0000-0000-000000000000": 1}),
     ],
