@@ -23,11 +23,15 @@ ArgumentPath = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySet:
-    """A parsed policy set. `fingerprint` is the SHA-256 of its text; an empty set denies everything."""
+    """A parsed policy set. `fingerprint` is the SHA-256 of its text; an empty set denies everything.
+
+    `fault` says why a stored text could not be read; "" where it could.
+    """
 
     text: str
     fingerprint: str
     cedar: cedarpy.PolicySet
+    fault: str = ""
 
     @property
     def is_empty(self) -> bool:

@@ -15,7 +15,7 @@ FOR EACH STATEMENT EXECUTE FUNCTION liyagent_config_changed()
 class Migration(migrations.Migration):
     initial = True
 
-    dependencies = [("agents", "0001_initial")]
+    dependencies = [("agents", "0002_configversion_rises")]
 
     operations = [
         migrations.CreateModel(

@@ -1,0 +1,186 @@
+"""One tools/call on the wire: asked right before its bytes, read by ourselves, its fate exactly known.
+
+The MCP SDK negotiates, keeps the session and stamps headers, but a failing POST ends its whole session
+with every call in it, and its errors do not tell whether the bytes had left or who said so. So the
+HTTP client it is given takes a call's POST out of its hands: it is sent and answered here, and the SDK
+gets an empty answer for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import logging
+from typing import Any
+
+import anyio
+import httpx2
+
+from liyagent.core.errors import LiyagentError
+from liyagent.core.plain import NotStorable, TooLarge, parse_json
+from liyagent.gateway.fates import fate_of_answer
+from liyagent.gateway.outcome import MaySend, NotSent, Outcome, Payload
+from liyagent.gateway.results import failed, in_doubt
+
+logger = logging.getLogger(__name__)
+
+CALL_ID = "io.liyagent/call"
+STEP_KEY = "io.liyagent/step-key"
+MISSION = "io.liyagent/mission"
+EXTENSION = "liyagent.exchange"
+# How long a call that was given up is listened to, so that its late answer is in the log (FL-78).
+LATE_SECONDS = 300.0
+# A body holds the result twice (structured and as text), escaped: beyond this it is not read on.
+BODY_TIMES_LIMIT = 8
+BODY_EXTRA_BYTES = 64 << 10
+# Deeper than a result may be, so that one which is a little too deep can still be told from no answer.
+BODY_DEPTH = 200
+
+NUMBERS = itertools.count(1)
+
+
+class Exchange:
+    """One sending of one payload. Everything but `interrupt` happens in the event loop of the portal."""
+
+    def __init__(self, payload: Payload, may_send: MaySend) -> None:
+        """Take what is to be sent; nothing leaves before the SDK posts it with our call id."""
+        self.payload = payload
+        self.id = str(next(NUMBERS))
+        self.settled = anyio.Event()
+        self.has_left = False
+        self.is_closed = False
+        self.lost_session = False
+        self.outcome: Outcome | None = None
+        self.not_sent = ""
+        self._may_send = may_send
+        self._scope = anyio.CancelScope()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def meta(self) -> dict[str, str]:
+        """What travels as `_meta`: the step key, the mission, and the number we find this call by."""
+        return {STEP_KEY: self.payload.key, MISSION: self.payload.mission, CALL_ID: self.id}
+
+    def before_bytes(self) -> None:
+        """Let the bytes leave once, and only while the mark's deadline stands. Raises `NotSent`."""
+        if self.is_closed or self.has_left:
+            raise NotSent("the call was given up before it was sent")
+        if not self._may_send():
+            raise NotSent("the mark's deadline passed before the bytes could leave")
+        self.has_left = True
+
+    async def post(self, client: httpx2.AsyncClient, request: httpx2.Request) -> None:
+        """Send `request` and wait until this exchange is settled, by its answer or by being given up."""
+        if self._task is not None:
+            # Asked twice (a redirect, a rejection the SDK would answer by sending again): never.
+            return
+        request.extensions = {**request.extensions, EXTENSION: self}
+        # A task of its own: what ends the SDK's session must not cut a call that is on its way.
+        self._task = asyncio.create_task(self._run(client, request))
+        await self.settled.wait()
+
+    @property
+    def is_posted(self) -> bool:
+        """Whether the SDK has handed the POST over."""
+        return self._task is not None
+
+    def give_up(self, reason: str) -> None:
+        """Stop waiting. Bytes that have not left never will; an answer that comes later is only logged."""
+        self.is_closed = True
+        if not self.settled.is_set():
+            self._settle(self._without_answer(reason))
+        if not self.has_left:
+            self._scope.cancel()
+
+    def interrupt(self, reason: str) -> None:
+        """Give up and shut the connection too: the run is no longer this process's (ruling 10)."""
+        self.give_up(reason)
+        self._scope.cancel()
+
+    async def _run(self, client: httpx2.AsyncClient, request: httpx2.Request) -> None:
+        with self._scope, anyio.move_on_after(self.payload.timeout_seconds + LATE_SECONDS):
+            outcome = await self._exchange(client, request)
+            if self.settled.is_set():
+                self._log_late(outcome)
+            else:
+                self._settle(outcome)
+        if not self.settled.is_set():
+            self._settle(self._without_answer("the exchange was cut short"))
+
+    async def _exchange(self, client: httpx2.AsyncClient, request: httpx2.Request) -> Outcome:
+        try:
+            response = await client.send(request, stream=True, follow_redirects=False)
+            try:
+                return await self._read(response, json.loads(request.content)["id"])
+            finally:
+                await response.aclose()
+        except NotSent as reason:
+            self.not_sent = str(reason)
+            return self._without_answer(str(reason))
+        except (httpx2.HTTPError, httpx2.StreamError, OSError, LiyagentError) as error:
+            self.lost_session = True
+            return self._without_answer(f"{type(error).__name__}: {error}")
+
+    async def _read(self, response: httpx2.Response, rpc_id: Any) -> Outcome:
+        self.lost_session = response.status_code == 404
+        is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        try:
+            if is_stream:
+                answer = await _answer_in_stream(response, rpc_id, self._most_bytes())
+            else:
+                answer = _json(await _body(response, self._most_bytes()))
+        except (NotStorable, httpx2.SSEError) as error:
+            return self._unreadable(response.status_code, error)
+        return fate_of_answer(response.status_code, answer, self.payload)
+
+    def _unreadable(self, status: int, error: Exception) -> Outcome:
+        if status == 200:
+            return in_doubt(f"the answer cannot be read: {error}", self.payload)
+        return fate_of_answer(status, None, self.payload)
+
+    def _most_bytes(self) -> int:
+        return self.payload.limit_bytes * BODY_TIMES_LIMIT + BODY_EXTRA_BYTES
+
+    def _without_answer(self, reason: str) -> Outcome:
+        if not self.has_left:
+            return failed(f"not sent: {reason}", self.payload)
+        return in_doubt(f"sent, but without an answer: {reason}", self.payload)
+
+    def _settle(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        self.settled.set()
+
+    def _log_late(self, outcome: Outcome) -> None:
+        logger.warning(
+            "a late answer of %s/%s is ignored: %s",
+            self.payload.server,
+            self.payload.tool,
+            outcome.fate,
+            extra={"step_key": self.payload.key, "fate": outcome.fate},
+        )
+
+
+async def _body(response: httpx2.Response, most_bytes: int) -> bytes:
+    """The decoded body. Raises `TooLarge` as soon as it is longer than `most_bytes`."""
+    chunks: list[bytes] = []
+    left = most_bytes
+    async for chunk in response.aiter_bytes():
+        left -= len(chunk)
+        if left < 0:
+            raise TooLarge(f"its body is longer than {most_bytes} bytes")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+async def _answer_in_stream(response: httpx2.Response, rpc_id: Any, most_bytes: int) -> Any:
+    """The message in an event stream that answers `rpc_id`; None where the stream ends without one."""
+    async for event in httpx2.EventSource(response, max_event_size=most_bytes):
+        message = _json(event.data) if event.event == "message" and event.data else None
+        if isinstance(message, dict) and message.get("id") == rpc_id and "method" not in message:
+            return message
+    return None
+
+
+def _json(text: str | bytes) -> Any:
+    return parse_json(text, max_depth=BODY_DEPTH)

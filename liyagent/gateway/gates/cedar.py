@@ -1,0 +1,101 @@
+"""The Cedar policies: anything but a clean Allow refuses the call."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+import cedarpy
+
+from liyagent.gateway.outcome import Call, Effect, Posture, Verdict
+from liyagent.gateway.policies import PolicySet
+
+# In Cedar's JSON these names turn an object into an entity or a function call: never by a model's word.
+RESERVED = frozenset({"__entity", "__extn", "__expr"})
+NO_POLICY = (
+    "no policy is in force, so every call is refused; add one with `manage.py policies load FILE`"
+)
+
+
+class NotJudgeable(ValueError):
+    """The arguments have a name that Cedar would read as something else."""
+
+
+def judge(call: Call, policy: PolicySet) -> Verdict | None:
+    """Refuse what no policy permits, what one forbids, and whatever could not be decided."""
+    reason = _refusal(call, policy)
+    if not reason:
+        return None
+    return Verdict(
+        call=call,
+        posture=Posture.REFUSED,
+        gate="cedar",
+        reason=f"Refused (Cedar policy): {reason}.",
+    )
+
+
+def _refusal(call: Call, policy: PolicySet) -> str:
+    if policy.fault or policy.is_empty:
+        return policy.fault or NO_POLICY
+    try:
+        request = _request(call)
+    except NotJudgeable as error:
+        return str(error)
+    answer = cedarpy.is_authorized(request, policy.cedar, _entities(call.server, call.tool))
+    # A policy that could not be evaluated is skipped by Cedar, a forbid too: so any error refuses.
+    if answer.diagnostics.errors:
+        return f"the policies could not be evaluated: {'; '.join(answer.diagnostics.errors)}"
+    if answer.decision is cedarpy.Decision.Allow:
+        return ""
+    if answer.diagnostics.reasons:
+        return f"{', '.join(sorted(answer.diagnostics.reasons))} forbids {_described(call)}"
+    return f"no policy permits {_described(call)}"
+
+
+def _described(call: Call) -> str:
+    return f"agent {call.asker.agent} to call {call.name} ({_effect(call)})"
+
+
+def _effect(call: Call) -> str:
+    return (Effect.WRITE if call.writes else Effect.READ).value
+
+
+def _request(call: Call) -> dict[str, Any]:
+    return {
+        "principal": {"type": "Agent", "id": call.asker.agent},
+        "action": {"type": "Action", "id": "call"},
+        "resource": {"type": "Tool", "id": call.name},
+        "context": {
+            "run_as": call.asker.run_as,
+            "entry": call.asker.entry,
+            "mission": call.asker.mission,
+            "effect": _effect(call),
+            "args": _value(call.args),
+        },
+    }
+
+
+@lru_cache(maxsize=4096)
+def _entities(server: str, tool: str) -> cedarpy.Entities:
+    resource = {
+        "uid": {"type": "Tool", "id": f"{server}/{tool}"},
+        "attrs": {},
+        "parents": [{"type": "Server", "id": server}],
+    }
+    return cedarpy.Entities.from_json_str(json.dumps([resource]))
+
+
+def _value(value: Any) -> Any:
+    """Plain JSON as Cedar takes it: numbers as strings, nulls left out."""
+    if isinstance(value, dict):
+        if not RESERVED.isdisjoint(value):
+            raise NotJudgeable(
+                f"an argument is named {', '.join(sorted(RESERVED & value.keys()))}, which cannot be judged"
+            )
+        return {key: _value(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_value(item) for item in value if item is not None]
+    if isinstance(value, bool | str):
+        return value
+    return json.dumps(value)

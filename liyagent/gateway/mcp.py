@@ -1,0 +1,86 @@
+"""Calls of MCP servers over HTTP, from any thread: one background event loop a process owns the sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from threading import Lock
+from typing import Any
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from liyagent.gateway.contracts import Address
+from liyagent.gateway.mcp_session import Sessions
+from liyagent.gateway.outcome import MaySend, Outcome, Payload
+
+
+def call(address: Address, payload: Payload, may_send: MaySend) -> Outcome:
+    """Call the tool once and return its fate, within the payload's timeout.
+
+    `may_send` is asked in the event loop, so it must not block, right before the first byte; where it
+    says no, `NotSent` is raised. A write is never sent twice; a read is once, if the session was lost.
+    """
+    portal, sessions = _running.get()
+    return portal.call(sessions.call, address, payload, may_send)
+
+
+def list_tools(address: Address) -> list[dict[str, Any]]:
+    """Return the server's whole catalogue in its wire form. Raises `CatalogueUnreadable`."""
+    portal, sessions = _running.get()
+    return portal.call(sessions.list_tools, address)
+
+
+def abandon(step_keys: Collection[str]) -> int:
+    """Shut the connections of the calls on their way under these keys; return how many there were.
+
+    Their callers get `NotSent` or an answer in doubt at once: a drained run's send ends here (ruling 10).
+    """
+    return cancel_calls(lambda payload: payload.key in step_keys)
+
+
+def cancel_calls(chosen: Callable[[Payload], bool]) -> int:
+    """Do the same for the calls whose payload `chosen` picks."""
+    running = _running.found()
+    if running is None:
+        return 0
+    portal, sessions = running
+    return portal.call(sessions.interrupt, chosen)
+
+
+def close_all() -> None:
+    """Give up every call, close every session and end the event loop; the next call begins anew."""
+    _running.close()
+
+
+class _Running:
+    """The portal and its sessions, started by the first who needs them."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._stack = ExitStack()
+        self._found: tuple[BlockingPortal, Sessions] | None = None
+
+    def found(self) -> tuple[BlockingPortal, Sessions] | None:
+        return self._found
+
+    def get(self) -> tuple[BlockingPortal, Sessions]:
+        with self._lock:
+            if self._found is None:
+                portal = self._stack.enter_context(start_blocking_portal(name="mcp"))
+                self._found = portal, portal.call(_sessions)
+            return self._found
+
+    def close(self) -> None:
+        with self._lock:
+            if self._found is not None:
+                portal, sessions = self._found
+                self._found = None
+                portal.call(sessions.close)
+            self._stack.close()
+
+
+async def _sessions() -> Sessions:
+    return Sessions()
+
+
+_running = _Running()

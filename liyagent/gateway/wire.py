@@ -1,0 +1,33 @@
+"""Send a call by its server's transport, once, and say what became of it. Nothing here retries a write."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from liyagent.gateway import mcp
+from liyagent.gateway.contracts import address_of
+from liyagent.gateway.local import call_local
+from liyagent.gateway.models import Transport
+from liyagent.gateway.outcome import Fate, MaySend, Outcome, Payload
+
+
+def send(payload: Payload, may_send: MaySend) -> Outcome:
+    """Send exactly `payload` and return its fate, result or error, and duration.
+
+    `may_send` is asked right before the bytes leave. DONE and FAILED are certain; UNKNOWN means that
+    a write may have happened (ruling 22). Raises `NotSent` where `may_send` said no: not a byte left.
+    """
+    started = time.monotonic()
+    outcome = _send(payload, may_send)
+    return replace(outcome, duration_ms=round((time.monotonic() - started) * 1000))
+
+
+def _send(payload: Payload, may_send: MaySend) -> Outcome:
+    address = address_of(payload.server)
+    if address is None:
+        absent = f"not sent: server {payload.server} is not set up or not enabled"
+        return Outcome(fate=Fate.FAILED, error=absent)
+    if address.transport == Transport.LOCAL:
+        return call_local(payload, may_send)
+    return mcp.call(address, payload, may_send)
