@@ -87,10 +87,11 @@ class Cluster:
 
         Raises `AlreadyStarted`, `OtherMajor`, `Unreachable`, `StartFailed` (with the end of the server's log).
         """
+        self.data_dir.parent.mkdir(parents=True, exist_ok=True)
+        self._check_reach()
         self._take_lock()
         try:
             programs = bin_directory(self._user)
-            self._check_reach()
             if not (self.data_dir / "PG_VERSION").is_file():
                 self._make(programs)
             self._check_major(programs)
@@ -136,7 +137,6 @@ class Cluster:
         """Hold the data directory's lock until `stop`; the kernel frees it if we are killed."""
         if self._lock is not None:
             raise AlreadyStarted("this cluster was started and not stopped", data_dir=self.data_dir)
-        self.data_dir.parent.mkdir(parents=True, exist_ok=True)
         while True:
             handle = os.open(self._lock_path, os.O_RDWR | os.O_CREAT, 0o600)
             try:
@@ -172,6 +172,10 @@ class Cluster:
 
     def _make(self, programs: Path) -> None:
         """Make the cluster beside its place and move it there when it is whole."""
+        if self.data_dir.is_dir() and any(self.data_dir.iterdir()):
+            raise StartFailed(
+                "the directory has files in it but is no PostgreSQL data", data_dir=self.data_dir
+            )
         draft = self.data_dir.with_name(f"{self.data_dir.name}.draft")
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(mode=0o700)
@@ -180,7 +184,7 @@ class Cluster:
         password.write_text(secrets.token_hex(24))
         for path in (draft, password):
             os.chown(path, self._user.uid, self._user.gid)
-        command = [
+        command: list[str | Path] = [
             programs / "initdb",
             "-D",
             draft / "data",
@@ -194,7 +198,7 @@ class Cluster:
             raise StartFailed(f"initdb failed: {self._tail()}", data_dir=self.data_dir)
         password.rename(draft / "data" / PASSWORD_FILE)
         if self.data_dir.is_dir():
-            self.data_dir.rmdir()  # an empty one was made for us; one with files in it is not ours to take
+            self.data_dir.rmdir()
         (draft / "data").rename(self.data_dir)
         draft.rmdir()
 
@@ -224,7 +228,7 @@ class Cluster:
             if not self.is_running:
                 return False
             try:
-                with psycopg.connect(self.url(), connect_timeout=5) as connection:
+                with psycopg.connect(self.url(), connect_timeout=2) as connection:
                     row = connection.execute("show data_directory").fetchone()
             except psycopg.OperationalError:
                 time.sleep(LOOK_SECONDS)

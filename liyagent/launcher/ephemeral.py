@@ -39,26 +39,27 @@ def with_postgres(command: Sequence[str]) -> int:
 
     SIGTERM and SIGINT are passed on to it; the cluster goes after it ended.
     """
-    with ephemeral_cluster() as cluster:
-        # At a terminal Ctrl-C reaches the whole foreground group, and the command may want to read.
-        at_terminal = sys.stdin is not None and sys.stdin.isatty()
-        child = subprocess.Popen(
-            list(command),
-            env={**os.environ, "DATABASE_URL": cluster.url(DATABASE)},
-            process_group=None if at_terminal else 0,
-            preexec_fn=die_with_parent(signal.SIGTERM),  # noqa: PLW1509 - one system call; nothing is locked
-        )
+    # At a terminal Ctrl-C reaches the whole foreground group, and the command may want to read.
+    at_terminal = sys.stdin is not None and sys.stdin.isatty()
+    child: subprocess.Popen[bytes] | None = None
 
-        def pass_on(number: int, _frame: FrameType | None) -> None:
-            if not (at_terminal and number == signal.SIGINT):
-                child.send_signal(number)
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        if child is None:
+            sys.exit(128 + number)
+        if not (at_terminal and number == signal.SIGINT):
+            child.send_signal(number)
 
-        before = {
-            number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGINT)
-        }
-        try:
+    before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        with ephemeral_cluster() as cluster:
+            child = subprocess.Popen(
+                list(command),
+                env={**os.environ, "DATABASE_URL": cluster.url(DATABASE)},
+                process_group=None if at_terminal else 0,
+                preexec_fn=die_with_parent(signal.SIGTERM),  # noqa: PLW1509 - one system call; nothing is locked
+            )
             code = child.wait()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return code if code >= 0 else 128 - code

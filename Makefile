@@ -1,0 +1,67 @@
+# Each target does its own set-up in .venv; `make` alone lists them.
+.DEFAULT_GOAL := help
+.PHONY: help up test check demo trials guards bench promises
+
+# ARGS goes to the command behind the target. FULL and JSON are read by the commands themselves.
+ARGS ?=
+WORKERS ?= 2
+FULL ?=
+JSON ?=
+export FULL JSON
+
+PY := .venv/bin/python
+# Values that let the settings be read where nothing is decrypted and no secret is needed.
+DUMMY := LIYAGENT_SECRET_KEY=only-for-checks LIYAGENT_SEAL_KEYS=k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=
+NO_DATABASE := $(DUMMY) DATABASE_URL=postgresql://nobody:none@127.0.0.1:1/none
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@echo '  ARGS="..." is passed on: make test ARGS="-k lease", make up ARGS="--port 9000 --port 9001"'
+
+up: .venv/.ok ## run PostgreSQL, demo vendors and two app processes; Ctrl-C stops them
+	@$(PY) -m liyagent.launcher up $(ARGS)
+
+test: .venv/.ok-tests ## run all tests on a PostgreSQL of their own
+	@$(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+check: .venv/.ok-tests ## lint, format, types, import contracts, missing migrations
+	@echo "ruff check" && $(PY) -m ruff check .
+	@echo "ruff format" && $(PY) -m ruff format --check .
+	@echo "mypy" && $(NO_DATABASE) $(PY) -m mypy liyagent events runs tests manage.py
+	@echo "import contracts" && .venv/bin/lint-imports --no-logo
+	@echo "migrations" && $(DUMMY) $(PY) -m liyagent.launcher with-postgres -- $(PY) manage.py makemigrations --check --dry-run
+
+demo: .venv/.ok ## kill a process in the middle of a write and see the run finish on the other
+	@$(PY) -m liyagent.demo $(ARGS)
+
+trials: .venv/.ok-tests ## kill processes at chosen and random moments and count the effects (FULL=1: all)
+	@$(PY) -m tests.trials $(ARGS)
+
+guards: .venv/.ok-tests ## take each guard out of a copy and see its test turn red
+	@$(PY) -m tests.guards $(ARGS)
+
+bench: .venv/.ok-tests ## measure what a step costs
+	@$(PY) -m tests.bench $(ARGS)
+
+promises: .venv/.ok-tests ## show which test proves each promise (JSON=1: as JSON alone)
+	@$(PY) -m tests.promises $(ARGS)
+
+# Set-up tells on standard error what it does: `make promises JSON=1` prints JSON alone.
+.venv/bin/python:
+	@for python in python3.11 python3.12 python3.13 python3 ""; do \
+	    if [ -z "$$python" ]; then echo "Python 3.11 or newer is needed: apt-get install python3 python3-venv" >&2; exit 1; fi; \
+	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
+	done; \
+	if ! "$$python" -c 'import ensurepip' 2>/dev/null; then echo "$$python has no venv: apt-get install python3-venv" >&2; exit 1; fi; \
+	echo "making .venv with $$python" >&2; \
+	"$$python" -m venv .venv
+
+.venv/.ok: requirements.txt | .venv/bin/python
+	@echo "installing requirements.txt into .venv (about half a minute)" >&2
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt >&2
+	@touch $@
+
+.venv/.ok-tests: tests/requirements.txt .venv/.ok
+	@echo "installing tests/requirements.txt into .venv" >&2
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt >&2
+	@touch $@
