@@ -43,7 +43,7 @@ def test_nobody_gets_in_without_the_password(running: Cluster) -> None:
 def test_an_acknowledged_commit_is_durable_by_default(running: Cluster) -> None:
     with psycopg.connect(running.url()) as connection:
         for name in ("fsync", "synchronous_commit", "full_page_writes"):
-            assert connection.execute(f"show {name}").fetchone() == ("on",), name  # type: ignore[arg-type]
+            assert connection.execute(f"show {name}").fetchone() == ("on",), name
 
 
 def test_the_data_belong_to_the_servers_user_alone(running: Cluster) -> None:
