@@ -10,15 +10,15 @@ BEGIN
     IF NOT FOUND THEN RETURN; END IF;
     RETURN QUERY
     WITH due AS (
-        (SELECT r.id FROM runs_run r WHERE r.status = 'queued' AND r.attempt > 0
+        SELECT again.id FROM (SELECT r.id FROM runs_run r WHERE r.status = 'queued' AND r.attempt > 0
                 AND (r.not_before IS NULL OR r.not_before <= liyagent_now())
                 AND r.format = ANY (p_formats) AND r.key_id = ANY (p_keys)
-            ORDER BY r.created_at LIMIT p_again FOR UPDATE SKIP LOCKED)
+            ORDER BY r.created_at LIMIT p_again FOR UPDATE SKIP LOCKED) AS again
         UNION ALL
-        (SELECT r.id FROM runs_run r WHERE r.status = 'queued' AND r.attempt = 0
+        SELECT fresh.id FROM (SELECT r.id FROM runs_run r WHERE r.status = 'queued' AND r.attempt = 0
                 AND (r.not_before IS NULL OR r.not_before <= liyagent_now())
                 AND r.format = ANY (p_formats) AND r.key_id = ANY (p_keys)
-            ORDER BY r.created_at LIMIT p_fresh FOR UPDATE SKIP LOCKED)
+            ORDER BY r.created_at LIMIT p_fresh FOR UPDATE SKIP LOCKED) AS fresh
     )
     UPDATE runs_run r SET status = 'running', holder = p_holder, attempt = r.attempt + 1,
             taken_at = liyagent_now(), not_before = NULL
@@ -120,4 +120,14 @@ END $$;
 -- Running rows of a holder: how an attempt finds a take whose answer was lost (ruling 5).
 CREATE FUNCTION liyagent_mine(p_holder uuid) RETURNS TABLE (run uuid, attempt int) LANGUAGE sql STABLE AS $$
     SELECT id, attempt FROM runs_run WHERE status = 'running' AND holder = p_holder
+$$;
+
+-- A process that ends gives back all it still carries: no loss. Its threads are fenced out by this; what they sent
+-- before may be read back after their marks' deadlines (ruling 10).
+CREATE FUNCTION liyagent_hand_over(p_holder uuid) RETURNS TABLE (run uuid, attempt int) LANGUAGE sql AS $$
+    UPDATE runs_run r SET status = 'queued', holder = NULL, handovers = r.handovers + 1,
+            settle_after = GREATEST(r.settle_after, (
+                SELECT max(c.deadline) FROM runs_call c WHERE c.run_id = r.id AND c.fate = ''))
+        WHERE r.holder = p_holder AND r.status = 'running'
+        RETURNING r.id, r.attempt
 $$;
