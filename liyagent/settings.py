@@ -8,6 +8,7 @@ import django_stubs_ext
 
 from liyagent.core.conf import read_conf
 from liyagent.core.database import django_database
+from liyagent.core.logs import logging_config
 
 django_stubs_ext.monkeypatch()
 
@@ -27,6 +28,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "django_q",
+    "liyagent.access",
     "liyagent.audit",
     "liyagent.leases",
     "liyagent.agents",
@@ -36,6 +38,7 @@ INSTALLED_APPS = [
     "runs",
 ]
 MIDDLEWARE = [
+    "missions.middleware.MissionMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -77,6 +80,8 @@ STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 WHITENOISE_USE_FINDERS = True
 
+LOGGING = logging_config(LIYAGENT.log_level)
+
 SESSION_COOKIE_HTTPONLY = True
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
@@ -84,7 +89,16 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20
 
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["liyagent.core.bodies.StrictJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "liyagent.core.bodies.AlwaysJson",
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "liyagent.access.authentication.ApiKeyAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["liyagent.access.permissions.HoldsPermissions"],
+    "DEFAULT_METADATA_CLASS": None,
+    "EXCEPTION_HANDLER": "liyagent.core.api.handle_exception",
+    "URL_FORMAT_OVERRIDE": None,
 }
 Q_CLUSTER = {
     "name": "liyagent",

@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path, re_path
 
-urlpatterns = [path("admin/", admin.site.urls)]
+from liyagent.access.views import UnknownAddress
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("", include("liyagent.core.urls")),
+    path("api/", include("liyagent.agents.urls")),
+    re_path(r"^api/(?P<rest>.*)$", UnknownAddress.as_view(), name="unknown-address"),
+]
+handler400 = "liyagent.core.api.bad_request"
+handler403 = "liyagent.core.api.permission_denied"
+handler404 = "liyagent.core.api.not_found"
+handler500 = "liyagent.core.api.server_error"

@@ -1,0 +1,62 @@
+"""Make, list and revoke API keys."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from liyagent.access.keys import create_key, revoke_key
+from liyagent.access.models import ApiKey
+from liyagent.core.errors import LiyagentError
+from liyagent.core.tables import aligned
+
+
+class Command(BaseCommand):
+    """`apikeys create NAME --user USER [--days N] | list | revoke PREFIX`."""
+
+    help = "Make, list and revoke API keys. A new key's secret is printed once."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """One subcommand an act."""
+        acts = parser.add_subparsers(dest="act", required=True)
+        create = acts.add_parser("create", help="make a key and print it, this once")
+        create.add_argument("name")
+        create.add_argument("--user", required=True, help="whose permissions the key has")
+        create.add_argument(
+            "--days", type=int, help="how long it is good for; without end if left out"
+        )
+        acts.add_parser("list", help="list all keys")
+        acts.add_parser("revoke", help="end a key at once").add_argument("prefix")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Carry the act out."""
+        try:
+            getattr(self, f"_{options['act']}")(options)
+        except LiyagentError as error:
+            raise CommandError(str(error)) from error
+
+    def _create(self, options: dict[str, Any]) -> None:
+        new = create_key(name=options["name"], username=options["user"], days=options["days"])
+        self.stdout.write(new.token)
+
+    def _revoke(self, options: dict[str, Any]) -> None:
+        revoke_key(options["prefix"], actor="command line")
+        self.stdout.write(f"{options['prefix']} is revoked")
+
+    def _list(self, options: dict[str, Any]) -> None:
+        rows = [
+            (
+                key.prefix,
+                key.name,
+                key.user.get_username(),
+                key.expires_at,
+                key.revoked_at,
+                key.last_used_at,
+            )
+            for key in ApiKey.objects.select_related("user")
+        ]
+        self.stdout.write(
+            aligned(("PREFIX", "NAME", "USER", "EXPIRES", "REVOKED", "LAST USED"), rows)
+        )

@@ -1,0 +1,14 @@
+"""The ASGI application that `manage.py serve` runs."""
+
+from __future__ import annotations
+
+import os
+
+from django.conf import settings
+from django.core.asgi import get_asgi_application
+
+from liyagent.core.limits import limit_body
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "liyagent.settings")
+_django = get_asgi_application()
+application = limit_body(_django, limit_bytes=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)

@@ -1,0 +1,74 @@
+"""A limit on bodies before Django keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from liyagent.core.plain import json_bytes
+from liyagent.core.problems import PROBLEM, BodyTooLarge, problem_of
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+def limit_body(app: App, *, limit_bytes: int) -> App:
+    """Return the ASGI app behind a limit on bodies: 413, before any of a too large one is kept.
+
+    Django keeps a body in memory and on disk before a view sees it.
+    """
+
+    async def limited(scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+        elif _declared_length(scope) > limit_bytes:
+            await _refuse(send, limit_bytes)
+        else:
+            await _counted(app, scope, receive, send, limit_bytes)
+
+    return limited
+
+
+async def _counted(
+    app: App, scope: Message, receive: Receive, send: Send, limit_bytes: int
+) -> None:
+    taken, refused = 0, False
+
+    async def counting_receive() -> Message:
+        nonlocal taken, refused
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > limit_bytes and not refused:
+            refused = True
+            await _refuse(send, limit_bytes)
+        # Django gives a disconnected client's request up.
+        return {"type": "http.disconnect"} if refused else message
+
+    async def guarded_send(message: Message) -> None:
+        if not refused:
+            await send(message)
+
+    await app(scope, counting_receive, guarded_send)
+
+
+def _declared_length(scope: Message) -> int:
+    for name, value in scope["headers"]:
+        if name.lower() == b"content-length" and value.isdigit():
+            return int(value)
+    return 0
+
+
+async def _refuse(send: Send, limit_bytes: int) -> None:
+    error = BodyTooLarge(f"the body may have {limit_bytes} bytes")
+    body = json_bytes(
+        problem_of(
+            status=error.http_status, code=error.code, title=error.title, detail=error.detail
+        )
+    )
+    headers = [(b"content-type", PROBLEM.encode()), (b"content-length", b"%d" % len(body))]
+    await send(
+        {"type": "http.response.start", "status": int(error.http_status), "headers": headers}
+    )
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,45 @@
+"""Each request gets a request id and, where the client named one, a mission."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+
+from liyagent.core.logs import log_context
+from missions.context import Stamp, stamped
+from missions.names import clean_mission
+
+MISSION_HEADER = "X-Liyagent-Mission"
+REQUEST_HEADER = "X-Request-ID"
+
+
+class MissionMiddleware:
+    """Reads both headers by the mission's rule and answers with what it took (MI-01, ruling 41).
+
+    A value that does not fit is dropped: the request id is then our own, the mission none. A header sent
+    twice reaches us joined by a comma and does not fit. First of the middleware, so that every answer,
+    also a refusal of a later one, bears its request id.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request under its stamp."""
+        stamp = stamp_of(request)
+        with stamped(stamp), log_context(request_id=stamp.request_id):
+            response = self.get_response(request)
+        response[REQUEST_HEADER] = stamp.request_id
+        if stamp.mission:
+            response[MISSION_HEADER] = stamp.mission
+        return response
+
+
+def stamp_of(request: HttpRequest) -> Stamp:
+    """Return the ids that a request names, or ours."""
+    return Stamp(
+        request_id=clean_mission(request.headers.get(REQUEST_HEADER)) or str(uuid.uuid4()),
+        mission=clean_mission(request.headers.get(MISSION_HEADER)) or "",
+    )
