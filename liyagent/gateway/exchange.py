@@ -53,6 +53,7 @@ class Exchange:
         self.lost_session = False
         self.outcome: Outcome | None = None
         self.not_sent = ""
+        self._is_answered = False
         self._may_send = may_send
         self._scope = anyio.CancelScope()
         self._task: asyncio.Task[None] | None = None
@@ -101,10 +102,10 @@ class Exchange:
     async def _run(self, client: httpx2.AsyncClient, request: httpx2.Request) -> None:
         with self._scope, anyio.move_on_after(self.payload.timeout_seconds + LATE_SECONDS):
             outcome = await self._exchange(client, request)
-            if self.settled.is_set():
-                self._log_late(outcome)
-            else:
+            if not self.settled.is_set():
                 self._settle(outcome)
+            elif self._is_answered:
+                self._log_late(outcome)
         if not self.settled.is_set():
             self._settle(self._without_answer("the exchange was cut short"))
 
@@ -132,6 +133,7 @@ class Exchange:
                 answer = _json(await _body(response, self._most_bytes()))
         except (NotStorable, httpx2.SSEError) as error:
             return self._unreadable(response.status_code, error)
+        self._is_answered = True
         return fate_of_answer(response.status_code, answer, self.payload)
 
     def _unreadable(self, status: int, error: Exception) -> Outcome:

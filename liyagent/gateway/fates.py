@@ -19,15 +19,15 @@ REFUSED_CODES = frozenset({-32700, -32600, -32601, -32602})
 def fate_of_answer(status: int, answer: Any, payload: Payload) -> Outcome:
     """Return the outcome for an HTTP status and the JSON-RPC response in its body (None: there is none)."""
     error = answer.get("error") if isinstance(answer, dict) else None
-    said = _error_text(error) or f"HTTP status {status}"
+    said = _error_text(error)
     if status in DOUBTFUL_STATUSES or status >= 500:
-        return in_doubt(f"no certain answer: HTTP status {status}: {said}", payload)
+        return in_doubt(f"no certain answer: HTTP status {status}{said}", payload)
     if status in REFUSED_STATUSES:
-        return failed(f"refused by the server: HTTP status {status}: {said}", payload)
+        return failed(f"refused by the server: HTTP status {status}{said}", payload)
     if isinstance(error, dict):
         if error.get("code") in REFUSED_CODES:
-            return failed(f"refused by the server: {said}", payload)
-        return in_doubt(f"the server reports an error: {said}", payload)
+            return failed(f"refused by the server{said}", payload)
+        return in_doubt(f"the server reports an error{said}", payload)
     result = answer.get("result") if isinstance(answer, dict) else None
     if status != 200 or not isinstance(result, dict):
         return in_doubt(f"no answer that can be read: HTTP status {status}", payload)
@@ -78,4 +78,4 @@ def _text_of(content: Any) -> str:
 def _error_text(error: Any) -> str:
     if not isinstance(error, dict):
         return ""
-    return f"{error.get('message', '')} ({error.get('code')})"
+    return f": {error.get('message', '')} ({error.get('code')})"

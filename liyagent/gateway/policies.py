@@ -117,9 +117,8 @@ def _schema_for(text: str, policies: dict[str, Any]) -> str:
     ]
     types = dict.fromkeys(leaves, ARGUMENT_TYPES[0])
     for leaf in leaves:
-        types[leaf] = min(
-            ARGUMENT_TYPES, key=lambda kind, leaf=leaf: _faults(text, {**types, leaf: kind})
-        )
+        faults = {kind: _faults(text, {**types, leaf: kind}) for kind in ARGUMENT_TYPES}
+        types[leaf] = min(ARGUMENT_TYPES, key=faults.__getitem__)
     return _schema(types)
 
 

@@ -1,0 +1,167 @@
+"""Read a server's catalogue: what its tools are called, take and say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Coalesce, Now
+
+from liyagent.audit.record import record
+from liyagent.core.canonical import digest
+from liyagent.core.plain import NotStorable, to_plain
+from liyagent.core.transactions import forbid_transaction
+from liyagent.gateway import mcp
+from liyagent.gateway.contracts import Address
+from liyagent.gateway.local import LOCAL_TOOLS
+from liyagent.gateway.mcp_session import CatalogueUnreadable
+from liyagent.gateway.models import Tool, ToolServer, Transport
+from liyagent.gateway.outcome import Effect
+
+MOST_NAME = 200
+CATALOGUE_LIMIT_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """One entry of a catalogue. `effect` is what our own code says of a local tool, else a write."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    hints: dict[str, Any]
+    effect: Effect = Effect.WRITE
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of what a model is shown: a change of it is a change of the tool."""
+        return digest({"description": self.description, "schema": self.schema})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synced:
+    """What a reading found: tools that wait for approval, and those gone. `error`: nothing was changed."""
+
+    server: str
+    offered: tuple[str, ...] = ()
+    to_approve: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    error: str = ""
+
+
+def sync_server(server: ToolServer, *, actor: str) -> Synced:
+    """Read the catalogue of `server` and keep it.
+
+    The first reading approves what it shows: the operator who added the server asked for it. Later, a
+    new tool and one whose schema or description changed wait for `approve_tool` (ruling 21). A
+    catalogue that cannot be read leaves the last one as it is, with the error and since when.
+    """
+    forbid_transaction(f"reading the catalogue of {server.key}")
+    try:
+        offered = read_catalogue(server)
+    except CatalogueUnreadable as error:
+        _keep_error(server, str(error))
+        return Synced(server=server.key, error=str(error))
+    with transaction.atomic(durable=True):
+        return _keep(server.pk, offered, actor=actor)
+
+
+def read_catalogue(server: ToolServer) -> list[Offered]:
+    """Return what `server` offers now. Raises `CatalogueUnreadable`."""
+    if server.transport == Transport.LOCAL:
+        return _local_catalogue(server.key)
+    address = Address(
+        server=server.key,
+        transport=server.transport,
+        url=server.url,
+        bearer_env=server.bearer_env,
+    )
+    return list(_read(server.key, mcp.list_tools(address)))
+
+
+def _local_catalogue(key: str) -> list[Offered]:
+    return [
+        Offered(
+            name=name.partition("/")[2],
+            description=tool.description,
+            schema=tool.schema,
+            hints={},
+            effect=tool.effect,
+        )
+        for name, tool in sorted(LOCAL_TOOLS.items())
+        if name.startswith(f"{key}/")
+    ]
+
+
+def _read(key: str, listed: list[dict[str, Any]]) -> Iterator[Offered]:
+    try:
+        tools = to_plain(listed, limit_bytes=CATALOGUE_LIMIT_BYTES)
+    except NotStorable as error:
+        raise CatalogueUnreadable(f"{key}: its catalogue cannot be kept: {error}") from error
+    seen: set[str] = set()
+    for tool in tools:
+        name = tool["name"]
+        if not name or len(name) > MOST_NAME or name in seen:
+            raise CatalogueUnreadable(
+                f"{key}: a tool's name is empty, too long or there twice: {name[:80]!r}"
+            )
+        seen.add(name)
+        yield Offered(
+            name=name,
+            description=tool.get("description") or "",
+            schema=tool.get("inputSchema") or {},
+            hints=tool.get("annotations") or {},
+        )
+
+
+def _keep_error(server: ToolServer, error: str) -> None:
+    ToolServer.objects.filter(pk=server.pk).update(
+        catalogue_error=error, catalogue_error_since=Coalesce("catalogue_error_since", Now())
+    )
+
+
+def _keep(server_id: int, offered: list[Offered], *, actor: str) -> Synced:
+    server = ToolServer.objects.select_for_update().get(pk=server_id)
+    is_first = server.catalogue_read_at is None
+    known = {tool.name: tool for tool in server.tools.all()}
+    for entry in offered:
+        _keep_tool(server, entry, known.get(entry.name), is_first=is_first)
+    names = [entry.name for entry in offered]
+    gone = server.tools.filter(is_offered=True).exclude(name__in=names)
+    gone_names = tuple(gone.values_list("name", flat=True))
+    gone.update(is_offered=False)
+    ToolServer.objects.filter(pk=server_id).update(
+        catalogue_read_at=Now(), catalogue_error="", catalogue_error_since=None
+    )
+    waiting = [tool.name for tool in server.tools.filter(is_offered=True) if not tool.is_approved]
+    record(
+        "server.synced",
+        actor=actor,
+        detail={
+            "server": server.key,
+            "offered": names,
+            "to_approve": waiting,
+            "gone": list(gone_names),
+        },
+    )
+    return Synced(
+        server=server.key, offered=tuple(names), to_approve=tuple(waiting), gone=gone_names
+    )
+
+
+def _keep_tool(server: ToolServer, entry: Offered, tool: Tool | None, *, is_first: bool) -> None:
+    told = {
+        "description": entry.description,
+        "schema": entry.schema,
+        "hints": entry.hints,
+        "fingerprint": entry.fingerprint,
+        "is_offered": True,
+    }
+    if is_first:
+        told["approved_fingerprint"] = entry.fingerprint
+    if tool is None:
+        Tool.objects.create(server=server, name=entry.name, effect=entry.effect, **told)
+    else:
+        Tool.objects.filter(pk=tool.pk).update(**told)
