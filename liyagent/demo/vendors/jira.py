@@ -1,4 +1,7 @@
-"""An issue tracker that stores our key in a field and never dedupes on it: the readable kind."""
+"""An issue tracker that stores a client's key in a field and never dedupes on it: the readable kind.
+
+The key is the argument `client_key`, else the one that goes with the request as `_meta`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
 from liyagent.demo.vendors.ledger import Effect
-from liyagent.demo.vendors.vendor import Vendor
+from liyagent.demo.vendors.vendor import Vendor, step_key_of
 
 # Always there, so that a script can comment without an issue of its own.
 ON_CALL_LOG = {"id": "OPS-0", "project": "OPS", "summary": "On-call log", "client_key": ""}
@@ -31,6 +34,7 @@ def _add_writes(server: MCPServer[Any], vendor: Vendor) -> None:
         ctx: Context, project: str, summary: str, description: str = "", client_key: str = ""
     ) -> dict[str, Any]:
         """Create an issue; the same request again creates another. client_key is kept as a field."""
+        client_key = client_key or step_key_of(ctx)
         body = {
             "project": project,
             "summary": summary,
@@ -44,6 +48,7 @@ def _add_writes(server: MCPServer[Any], vendor: Vendor) -> None:
         ctx: Context, issue_key: str, body: str, client_key: str = ""
     ) -> dict[str, Any]:
         """Add a comment to an issue; the same request again adds another. client_key is kept as a field."""
+        client_key = client_key or step_key_of(ctx)
         comment = {"issue_key": issue_key, "body": body, "client_key": client_key}
         about = "" if issue_key == ON_CALL_LOG["id"] else issue_key
         return await vendor.write(

@@ -112,11 +112,8 @@ class Vendor:
     async def _receive(
         self, ctx: Context, tool: str, args: dict[str, Any], *, about: str = ""
     ) -> int:
-        meta = ctx.request_context.meta or {}
         note = functools.partial(
-            self.ledger.receive,
-            mission=str(meta.get(MISSION, "")),
-            step_key=str(meta.get(STEP_KEY, "")),
+            self.ledger.receive, mission=_meta(ctx, MISSION), step_key=step_key_of(ctx)
         )
         request = await anyio.to_thread.run_sync(note, tool, args)
         if about and await anyio.to_thread.run_sync(self.ledger.record, about) is None:
@@ -131,3 +128,12 @@ class Vendor:
         effect = await anyio.to_thread.run_sync(commit, request, tool, body)
         await anyio.sleep(self.pace.after_ms / 1000)
         return effect
+
+
+def step_key_of(ctx: Context) -> str:
+    """Return the step key that came with a request as `_meta`, else an empty text."""
+    return _meta(ctx, STEP_KEY)
+
+
+def _meta(ctx: Context, name: str) -> str:
+    return str((ctx.request_context.meta or {}).get(name, ""))

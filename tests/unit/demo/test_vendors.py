@@ -128,6 +128,16 @@ def test_a_key_that_was_never_sent_finds_nothing(vendors: VendorProcess) -> None
     assert ask(vendors, "jira", "search_issues", client_key="never") == {"issues": []}
 
 
+def test_without_a_client_key_the_key_that_goes_with_the_request_is_stored(
+    vendors: VendorProcess,
+) -> None:
+    ask(vendors, "jira", "create_issue", project="OPS", summary="[meta]")
+
+    found = ask(vendors, "jira", "search_issues", client_key=META["io.liyagent/step-key"])
+
+    assert "[meta]" in {issue["summary"] for issue in found["issues"]}
+
+
 def test_a_comment_is_found_by_its_key_and_stands_on_its_issue(vendors: VendorProcess) -> None:
     issue = ask(vendors, "jira", "create_issue", project="OPS", summary="x")
     ask(vendors, "jira", "add_comment", issue_key=issue["id"], body="hello", client_key="c-1")
