@@ -15,6 +15,7 @@ from liyagent.core.canonical import digest
 from liyagent.core.errors import LiyagentError
 from liyagent.core.plain import NotJson, NotStorable, clean_text, json_bytes, parse_json, to_plain
 from liyagent.core.templates import BadTemplate, MissingPath, render
+from liyagent.providers.arguments import parse_arguments
 from liyagent.providers.types import Finish, Message, ModelAnswer, Role, ToolCall
 
 MOST_STEPS = 10_000
@@ -145,15 +146,6 @@ def _call(call: ScriptedCall, context: dict[str, Any], *, place: str, seed: list
         )
     args = _filled(call.args, context, place=place)
     return ToolCall(id=id_, name=call.tool, arguments_text=json_bytes(args).decode(), args=args)
-
-
-def parse_arguments(text: str) -> dict[str, Any] | None:
-    """Return a call's arguments, None where the text is no storable JSON object; never repaired (ruling 20)."""
-    try:
-        args = parse_json(text)
-    except NotStorable:
-        return None
-    return args if isinstance(args, dict) else None
 
 
 def _filled(value: Any, context: dict[str, Any], *, place: str) -> Any:

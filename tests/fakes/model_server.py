@@ -1,0 +1,240 @@
+"""A real local model server: chat completions over HTTP, with a memory of what it was asked.
+
+In tests: `with ModelServer([turn, ...]) as server: ... server.base_url`. By hand, playing a script of
+provider `scripted`: `python -m tests.fakes.model_server --port 8099 --script triage.yaml`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from liyagent.providers.script import BadScript, Script, play, read_script
+from liyagent.providers.types import Finish, Message, Role
+from liyagent.providers.wire_names import wire_name
+
+PATH = "/v1/chat/completions"
+REASONS = {
+    Finish.STOP: "stop",
+    Finish.CALLS: "tool_calls",
+    Finish.CUT: "length",
+    Finish.REFUSED: "content_filter",
+}
+STATUS_OF_ERROR = {"unavailable": 503, "rejected": 400}
+
+
+def call(name: str, arguments: Any = None, *, id: Any = "call_9f3KqZ1vX7", **quirks: Any) -> Any:  # noqa: A002
+    """One tool call on the wire. `name` is ours or any text; arguments that are no text become JSON."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+    name = wire_name(name) if "/" in name else name
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": text}, **quirks}
+
+
+@dataclass(kw_only=True)
+class Turn:
+    """One answer. `raw` is sent instead of a completion; `cut_after` closes the connection after so many bytes."""
+
+    text: Any = ""
+    calls: Sequence[Any] = ()
+    finish: str | None = None
+    refusal: str | None = None
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    raw: str | bytes | None = None
+    delay_seconds: float = 0.0
+    cut_after: int | None = None
+
+    def content(self, model: Any) -> bytes:
+        """The bytes of the body."""
+        if self.raw is not None:
+            return self.raw if isinstance(self.raw, bytes) else self.raw.encode()
+        if self.status >= 400:
+            error = {"message": self.text or "no", "type": "error", "code": None}
+            return json.dumps({"error": error}).encode()
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": self.text,
+            "refusal": self.refusal,
+        }
+        if self.calls:
+            message["tool_calls"] = list(self.calls)
+        reason = self.finish or ("tool_calls" if self.calls else "stop")
+        choice = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
+        usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+        head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model}
+        return json.dumps({**head, "choices": [choice], "usage": usage}).encode()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """One request as it arrived."""
+
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+
+Answer = Callable[[dict[str, Any]], Turn]
+
+
+class _Http(ThreadingHTTPServer):
+    request_queue_size = 256
+
+
+class ModelServer:
+    """Answers from a list of turns, one a request, or from a function of the request's body.
+
+    `strict` refuses with 400 what providers refuse: tool results that are unpaired, doubled or out of order.
+    """
+
+    def __init__(
+        self, turns: Sequence[Turn] | Answer = (), *, strict: bool = True, port: int = 0
+    ) -> None:
+        """Listen at once; answer from `start` (or the `with` statement) on."""
+        self.requests: list[Recorded] = []
+        self.turns = turns if callable(turns) else list(turns)
+        self._strict = strict
+        self._lock = threading.Lock()
+        self._http = _Http(("127.0.0.1", port), self._handler())
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
+
+    @property
+    def base_url(self) -> str:
+        """What an agent's `base_url` is set to."""
+        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+
+    @property
+    def bodies(self) -> list[Any]:
+        """The body of every request so far."""
+        return [recorded.body for recorded in self.requests]
+
+    def start(self) -> ModelServer:
+        """Answer from now on, on threads of its own."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop answering and free the port."""
+        self._http.shutdown()
+        self._http.server_close()
+
+    def __enter__(self) -> ModelServer:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def turn_for(self, recorded: Recorded) -> Turn:
+        """Remember the request and choose its answer."""
+        with self._lock:
+            self.requests.append(recorded)
+            if recorded.path != PATH:
+                return Turn(status=404, text=f"no such path: {recorded.path}")
+            fault = pairing_fault(recorded.body) if self._strict else ""
+            if fault:
+                return Turn(status=400, text=fault)
+            if not callable(self.turns):
+                return self.turns.pop(0) if self.turns else Turn(text="done")
+        return self.turns(recorded.body)
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            # Head and body are two writes; the second must not wait for the first one's receipt.
+            disable_nagle_algorithm = True
+
+            def do_POST(self) -> None:
+                length = int(self.headers.get("Content-Length", 0))
+                body = json.loads(self.rfile.read(length))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                turn = server.turn_for(Recorded(path=self.path, headers=headers, body=body))
+                self._answer(turn, turn.content(body.get("model")))
+
+            def _answer(self, turn: Turn, content: bytes) -> None:
+                time.sleep(turn.delay_seconds)
+                headers = {"Content-Type": "application/json", **turn.headers}
+                self.send_response(turn.status)
+                for name, value in {**headers, "Content-Length": str(len(content))}.items():
+                    self.send_header(name, value)
+                self.close_connection = turn.cut_after is not None
+                with contextlib.suppress(
+                    ConnectionError
+                ):  # who asked may be gone: a timeout, a kill
+                    self.end_headers()
+                    self.wfile.write(content[: turn.cut_after])
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is http.server's
+                """Say nothing; `requests` remembers."""
+
+        return Handler
+
+
+def pairing_fault(body: dict[str, Any]) -> str:
+    """Say what is wrong with the tool results: each step's calls want one result each, in order, at once."""
+    open_ids: list[Any] = []
+    for index, message in enumerate(body.get("messages", [])):
+        if message.get("role") == "tool":
+            expected = open_ids.pop(0) if open_ids else None
+            if message.get("tool_call_id") != expected:
+                return f"messages[{index}]: result of {message.get('tool_call_id')!r}, expected {expected!r}"
+            continue
+        if open_ids:
+            return f"messages[{index}]: calls {open_ids} have no result"
+        open_ids = [item.get("id") for item in message.get("tool_calls") or []]
+    return f"calls {open_ids} have no result" if open_ids else ""
+
+
+def from_script(script: Script, *, run_id: str = "local") -> Answer:
+    """Answer as provider `scripted` would: the step is the number of answers that the request remembers."""
+
+    def answer(body: dict[str, Any]) -> Turn:
+        messages = [_message(raw) for raw in body.get("messages", [])]
+        steps_taken = sum(message.role is Role.ASSISTANT for message in messages)
+        step = script.step_at(steps_taken)
+        if step.error:
+            return Turn(status=STATUS_OF_ERROR[step.error], text=f"{step.place} says {step.error}")
+        try:
+            said = play(step, run_id=run_id, steps_taken=steps_taken, messages=messages)
+        except BadScript as error:
+            return Turn(status=400, text=str(error))
+        calls = [call(item.name, item.arguments_text, id=item.id) for item in said.calls]
+        return Turn(
+            text=said.text,
+            calls=calls,
+            finish=REASONS[said.finish],
+            delay_seconds=step.delay_seconds,
+        )
+
+    return answer
+
+
+def _message(raw: dict[str, Any]) -> Message:
+    return Message(role=Role(raw["role"]), text=raw.get("content") or "")
+
+
+def main() -> None:
+    """Serve one script until interrupted."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fakes.model_server", description=main.__doc__
+    )
+    parser.add_argument("--port", type=int, default=8099)
+    parser.add_argument("--script", type=Path, required=True)
+    options = parser.parse_args()
+    script = read_script(options.script)
+    with ModelServer(from_script(script), port=options.port) as server:
+        print(f"playing {script.name} at {server.base_url}", flush=True)  # noqa: T201 - for a person
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
