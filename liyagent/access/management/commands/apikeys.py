@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandParser
 
 from liyagent.access.keys import create_key, revoke_key
 from liyagent.access.models import ApiKey
-from liyagent.core.errors import LiyagentError
 from liyagent.core.tables import aligned
 
 
@@ -18,7 +16,7 @@ class Command(BaseCommand):
 
     help = "Make, list and revoke API keys. A new key's secret is printed once."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         """One subcommand an act."""
         acts = parser.add_subparsers(dest="act", required=True)
         create = acts.add_parser("create", help="make a key and print it, this once")
@@ -32,10 +30,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Carry the act out."""
-        try:
-            getattr(self, f"_{options['act']}")(options)
-        except LiyagentError as error:
-            raise CommandError(str(error)) from error
+        getattr(self, f"_{options['act']}")(options)
 
     def _create(self, options: dict[str, Any]) -> None:
         new = create_key(name=options["name"], username=options["user"], days=options["days"])

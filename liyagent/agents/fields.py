@@ -1,0 +1,170 @@
+"""What each field of an agent's definition may be, and what it is told to want otherwise."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib.auth import get_user_model
+
+from liyagent.agents.models import Recording, WritePosture
+from liyagent.core.plain import clean_text
+
+KEY = re.compile(r"[A-Za-z0-9_-]{1,80}")
+PROVIDER = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+ENVIRONMENT_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
+PATTERN = re.compile(r"\*|[^/\s]{1,80}/\S{1,200}")
+MOST_PATTERNS = 500
+LONGEST_INSTRUCTIONS = 200_000
+MOST_STEPS = 1000
+MOST_TIMEOUT_SECONDS = 3600
+
+REQUIRED = ("key", "name", "provider", "model")
+DEFAULTS: dict[str, Any] = {
+    "base_url": "",
+    "api_key_env": "",
+    "model_timeout_seconds": 120.0,
+    "instructions": "",
+    "tool_patterns": [],
+    "write_posture": WritePosture.HOLD.value,
+    "may_wait": False,
+    "recording": Recording.METADATA.value,
+    "max_steps": 50,
+    "run_as": "",
+    "is_enabled": True,
+}
+
+Check = Callable[[Any], Any]
+
+
+def _text(longest: int, *, may_be_empty: bool = False) -> Check:
+    wants = f"text of {0 if may_be_empty else 1} to {longest} characters"
+
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or len(value) > longest or not (may_be_empty or value):
+            raise ValueError(wants)
+        return clean_text(value)
+
+    return check
+
+
+def _matching(rule: re.Pattern[str], wants: str, *, may_be_empty: bool = False) -> Check:
+    def check(value: Any) -> str:
+        if may_be_empty and value == "":
+            return ""
+        if not isinstance(value, str) or not rule.fullmatch(value):
+            raise ValueError(wants)
+        return value
+
+    return check
+
+
+def _one_of(values: list[str]) -> Check:
+    def check(value: Any) -> str:
+        if value not in values:
+            raise ValueError(f"one of {', '.join(values)}")
+        return str(value)
+
+    return check
+
+
+def _is_true_or_false(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def _steps(value: Any) -> int:
+    if type(value) is not int or not 1 <= value <= MOST_STEPS:
+        raise ValueError(f"a whole number from 1 to {MOST_STEPS}")
+    return value
+
+
+def _timeout(value: Any) -> float:
+    is_number = type(value) in (int, float) and math.isfinite(value)
+    if not is_number or not 0 < value <= MOST_TIMEOUT_SECONDS:
+        raise ValueError(f"seconds, above 0 and at most {MOST_TIMEOUT_SECONDS}")
+    return float(value)
+
+
+def _patterns(value: Any) -> list[str]:
+    wants = f"a list of at most {MOST_PATTERNS} patterns such as jira/create_issue, jira/* or *"
+    if not isinstance(value, list) or len(value) > MOST_PATTERNS:
+        raise ValueError(wants)
+    wrong = [it for it in value if not (isinstance(it, str) and PATTERN.fullmatch(it))]
+    if wrong:
+        raise ValueError(f"{wants}; {wrong[0]!r} is none")
+    return list(value)
+
+
+def _address(value: Any) -> str:
+    wants = "http(s)://host[:port][/path] without a user in it, or nothing"
+    if value == "":
+        return ""
+    if not isinstance(value, str) or len(value) > 500 or not value.isprintable():
+        raise ValueError(wants)
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
+        raise ValueError(wants)
+    return value
+
+
+def _principal(value: Any) -> str:
+    wants = "the name of an active user, or nothing for whoever asks"
+    if value == "":
+        return ""
+    users = get_user_model().objects
+    if (
+        not isinstance(value, str)
+        or "\x00" in value
+        or not users.filter(username=value, is_active=True).exists()
+    ):
+        raise ValueError(wants)
+    return value
+
+
+CHECKS: dict[str, Check] = {
+    "key": _matching(KEY, "1 to 80 letters, digits, - and _"),
+    "name": _text(200),
+    "provider": _matching(PROVIDER, "a provider's name in lower case, such as scripted or openai"),
+    "base_url": _address,
+    "api_key_env": _matching(
+        ENVIRONMENT_NAME,
+        "the name of an environment variable such as OPENAI_API_KEY, never the key itself",
+        may_be_empty=True,
+    ),
+    "model": _text(200),
+    "model_timeout_seconds": _timeout,
+    "instructions": _text(LONGEST_INSTRUCTIONS, may_be_empty=True),
+    "tool_patterns": _patterns,
+    "write_posture": _one_of(WritePosture.values),
+    "may_wait": _is_true_or_false,
+    "recording": _one_of(Recording.values),
+    "max_steps": _steps,
+    "run_as": _principal,
+    "is_enabled": _is_true_or_false,
+}
+
+
+def problems_of(definition: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the full definition with its defaults, and for each field that is wrong what it wants."""
+    checked: dict[str, Any] = {}
+    problems = {
+        str(name): f"is not known; the known fields are {', '.join(CHECKS)}"
+        for name in definition
+        if name not in CHECKS
+    }
+    for name, check in CHECKS.items():
+        if name not in definition and name in REQUIRED:
+            problems[name] = "is missing"
+            continue
+        value = definition.get(name, DEFAULTS.get(name))
+        try:
+            checked[name] = check(value)
+        except ValueError as error:
+            shown = repr(value) if name != "api_key_env" else "something else"
+            problems[name] = f"is {shown[:80]}; it wants {error}"
+    return checked, problems
