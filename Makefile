@@ -58,10 +58,10 @@ promises: .venv/.ok-tests ## show which test proves each promise (JSON=1: as JSO
 
 .venv/.ok: requirements.txt | .venv/bin/python
 	@echo "installing requirements.txt into .venv (about half a minute)" >&2
-	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt >&2
+	@$(PY) -m pip install -qq --disable-pip-version-check -r requirements.txt >&2
 	@touch $@
 
 .venv/.ok-tests: tests/requirements.txt .venv/.ok
 	@echo "installing tests/requirements.txt into .venv" >&2
-	@$(PY) -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt >&2
+	@$(PY) -m pip install -qq --disable-pip-version-check -r tests/requirements.txt >&2
 	@touch $@

@@ -161,3 +161,4 @@ def test_a_place_the_servers_user_cannot_reach_is_named(place: Path) -> None:
     assert first_closed(closed, server_user()) == closed
     with pytest.raises(Unreachable, match=f"may not enter {closed}"):
         Cluster(closed / "data").start()
+    closed.chmod(0o700)

@@ -43,7 +43,11 @@ class Running:
             name: value for name, value in os.environ.items() if not name.startswith("LIYAGENT_")
         }
         kept.pop("DATABASE_URL", None)
-        env = {**kept, "PYTHONPATH": str(REPOSITORY), "LIYAGENT_STATE_DIR": str(home / "state")}
+        env = {
+            **kept,
+            "PYTHONPATH": os.pathsep.join((str(REPOSITORY), os.environ.get("PYTHONPATH", ""))),
+            "LIYAGENT_STATE_DIR": str(home / "state"),
+        }
         self.output = home / f"output-{ports[0]}"
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
