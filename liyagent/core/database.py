@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.conf import settings
+from psycopg import Connection
+from psycopg_pool import ConnectionPool
+
+HOT_CONNECTIONS = 12
 
 
 def django_database(url: str) -> dict[str, Any]:
@@ -21,3 +29,46 @@ def django_database(url: str) -> dict[str, Any]:
         "CONN_HEALTH_CHECKS": True,
         "DISABLE_SERVER_SIDE_CURSORS": True,
     }
+
+
+_pools: dict[str, ConnectionPool[Connection[tuple[Any, ...]]]] = {}
+_lock = Lock()
+
+
+def hot_pool() -> ConnectionPool[Connection[tuple[Any, ...]]]:
+    """Return the process's pool for the hot statements: autocommit, prepared, opened on first use.
+
+    Beside Django's connections because those are one a thread, and a run's thread holds none while it
+    waits for a model or a tool. A fork must not use its parent's: the child of a fork opens its own.
+    """
+    url = settings.LIYAGENT.database_url
+    pool = _pools.get(url)
+    if pool is None:
+        with _lock:
+            pool = _pools.get(url)
+            if pool is None:
+                pool = _pools[url] = _open_pool(url)
+    return pool
+
+
+def _open_pool(url: str) -> ConnectionPool[Connection[tuple[Any, ...]]]:
+    return ConnectionPool(
+        url,
+        min_size=1,
+        max_size=HOT_CONNECTIONS,
+        timeout=5,
+        open=True,
+        name="liyagent-hot",
+        kwargs={"autocommit": True, "prepare_threshold": 0, "application_name": "liyagent hot"},
+        check=None,
+    )
+
+
+def close_hot_pool() -> None:
+    """Close all pools of this process; the next `hot_pool` opens anew."""
+    with _lock:
+        while _pools:
+            _pools.popitem()[1].close()
+
+
+os.register_at_fork(after_in_child=_pools.clear)

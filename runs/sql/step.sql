@@ -126,7 +126,7 @@ BEGIN
 END $$;
 
 -- Events (and an audit row) alone: a resume tells how it settles each call before it does so (CR-19), once a
--- departure: `p_resumes` is how many losses and handovers it has now told of.
+-- loss: `p_resumes` is how many losses it has now told of.
 CREATE FUNCTION liyagent_flush(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_resumes int, p_action text, p_detail jsonb,
     p_kinds text[], p_contents text[]

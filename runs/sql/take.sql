@@ -41,13 +41,18 @@ RETURNS TABLE (run uuid, attempt int, losses smallint) LANGUAGE sql AS $$
 $$;
 
 -- Claim what lapsed: the holder did not renew, or has no row at all (a missing row counts as lapsed, ruling 2).
--- Never the sweeper's own runs. Nothing until one grace after the server's start (ruling 3): holders could not
--- renew while it was down.
+-- Never the sweeper's own runs. Nothing until one grace after the server's start and after this very connection was
+-- made (ruling 3): holders could not renew while the server was away, and a crash of its backends leaves its start
+-- time as it was, but no connection.
 CREATE FUNCTION liyagent_sweep(p_sweeper uuid, p_limit int, p_grace_seconds double precision)
 RETURNS TABLE (run uuid, attempt int, losses smallint) LANGUAGE plpgsql AS $$
 DECLARE v_runs uuid[]; v_attempts int[];
 BEGIN
-    IF clock_timestamp() < pg_postmaster_start_time() + make_interval(secs => p_grace_seconds) THEN RETURN; END IF;
+    IF clock_timestamp() < make_interval(secs => p_grace_seconds)
+            + (SELECT GREATEST(backend_start, pg_postmaster_start_time()) FROM pg_stat_activity
+                WHERE pid = pg_backend_pid()) THEN
+        RETURN;
+    END IF;
     SELECT array_agg(lost.id), array_agg(lost.attempt) INTO v_runs, v_attempts FROM (
         SELECT r.id, r.attempt FROM runs_run r LEFT JOIN leases_holder h ON h.id = r.holder
             WHERE r.status = 'running' AND r.holder <> p_sweeper
@@ -130,4 +135,13 @@ CREATE FUNCTION liyagent_hand_over(p_holder uuid) RETURNS TABLE (run uuid, attem
                 SELECT max(c.deadline) FROM runs_call c WHERE c.run_id = r.id AND c.fate = ''))
         WHERE r.holder = p_holder AND r.status = 'running'
         RETURNING r.id, r.attempt
+$$;
+
+-- Queued runs whose sealing key no living process has are paused, and queued again once one has it (ruling 16).
+CREATE FUNCTION liyagent_pause_unreadable() RETURNS TABLE (run uuid, status text, key_id text) LANGUAGE sql AS $$
+    WITH known AS (SELECT DISTINCT unnest(h.key_ids) AS id FROM leases_holder h WHERE h.renew_by > liyagent_now())
+    UPDATE runs_run r SET status = CASE r.status WHEN 'queued' THEN 'paused' ELSE 'queued' END
+        WHERE (r.status = 'queued' AND r.key_id NOT IN (SELECT id FROM known))
+            OR (r.status = 'paused' AND r.key_id IN (SELECT id FROM known))
+        RETURNING r.id, r.status, r.key_id
 $$;

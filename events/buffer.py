@@ -1,0 +1,48 @@
+"""Events of one attempt, kept in the process until its next commit takes them along (EV-07)."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass, field
+from typing import Any
+
+from liyagent.core.canonical import canonical
+
+
+@dataclass(slots=True, kw_only=True)
+class EventBuffer:
+    """Collects `(kind, canonical content)`; `words` keeps text only where the run is recorded in full (EV-06).
+
+    `digest_key`: with it the stand-in of words is HMAC-SHA-256, since short words can be guessed (ruling 27).
+    """
+
+    is_full: bool
+    is_enabled: bool = True
+    digest_key: bytes = b""
+    pending: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, kind: str, **facts: Any) -> None:
+        """Buffer one event; `facts` are plain data. Nothing is written here."""
+        if self.is_enabled:
+            self.pending.append((kind, canonical(facts).decode()))
+
+    def words(self, value: Any) -> Any:
+        """Return `value` where words are kept, else their digest and length."""
+        if self.is_full or not self.is_enabled:
+            return value
+        text = canonical(value)
+        digest = (
+            hmac.new(self.digest_key, text, hashlib.sha256)
+            if self.digest_key
+            else hashlib.sha256(text)
+        )
+        return {"sha256": digest.hexdigest(), "bytes": len(text)}
+
+    def taken(self) -> tuple[list[str], list[str]]:
+        """Return kinds and contents of what is buffered, for a hot statement; `clear` after it answered."""
+        return [kind for kind, _ in self.pending], [content for _, content in self.pending]
+
+    def clear(self) -> None:
+        """Forget what a commit has taken along."""
+        self.pending.clear()

@@ -1,0 +1,30 @@
+"""Named leases: the leader's, a saga's, a job's."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import connection
+
+TAKE = """
+INSERT INTO leases_lease AS mine (name, holder, epoch, until)
+    VALUES (%(name)s, %(holder)s, 1, liyagent_now() + make_interval(secs => %(seconds)s))
+ON CONFLICT (name) DO UPDATE SET holder = EXCLUDED.holder, until = EXCLUDED.until,
+    epoch = mine.epoch + (mine.holder <> EXCLUDED.holder)::int
+    WHERE mine.holder = EXCLUDED.holder OR mine.until < liyagent_now()
+RETURNING epoch
+"""
+
+
+def take_lease(name: str, *, holder: UUID, seconds: float) -> int | None:
+    """Take or renew a lease in one statement; its epoch where it is ours, None where it is another's."""
+    with connection.cursor() as cursor:
+        cursor.execute(TAKE, {"name": name, "holder": holder, "seconds": seconds})
+        row = cursor.fetchone()
+    return int(row[0]) if row else None
+
+
+def give_lease_back(name: str, *, holder: UUID) -> None:
+    """Let the next one have it at once."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM leases_lease WHERE name = %s AND holder = %s", [name, holder])

@@ -1,0 +1,56 @@
+"""What can go wrong with a run, each with its code."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from liyagent.core.errors import LiyagentError
+
+
+class LostLease(LiyagentError):
+    """Another process took this run over; this attempt may write nothing more."""
+
+    code = "run.lost_lease"
+    http_status = HTTPStatus.CONFLICT
+
+
+class AgentUnknown(LiyagentError):
+    """There is no agent with this key."""
+
+    code = "agent.unknown"
+    http_status = HTTPStatus.NOT_FOUND
+
+
+class AgentContained(LiyagentError):
+    """This agent is contained or switched off: nothing of it starts, resumes or sends."""
+
+    code = "agent.contained"
+    http_status = HTTPStatus.CONFLICT
+
+
+class StartKeyReused(LiyagentError):
+    """This Idempotency-Key was used before with another body."""
+
+    code = "run.start_key_reused"
+    http_status = HTTPStatus.CONFLICT
+
+
+class CheckpointBroken(LiyagentError):
+    """The checkpoint is not what this run wrote: a part is missing, older, or not its own."""
+
+    code = "run.checkpoint_broken"
+    http_status = HTTPStatus.CONFLICT
+
+
+class RunNotFound(LiyagentError):
+    """There is no run with this id."""
+
+    code = "run.not_found"
+    http_status = HTTPStatus.NOT_FOUND
+
+
+class RunEnded(LiyagentError):
+    """This run has already ended."""
+
+    code = "run.ended"
+    http_status = HTTPStatus.CONFLICT

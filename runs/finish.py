@@ -1,0 +1,115 @@
+"""End a run: status, reason, transcript, audit and last events in one commit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from events.buffer import EventBuffer
+from liyagent.core.errors import LiyagentError
+from liyagent.providers.types import Message, Role
+from runs import hot
+from runs.checkpoint import Checkpoint, counters_of, sealer_of
+from runs.models import Run, RunStatus
+
+TRANSCRIPT = "transcript"
+
+
+def end_run(
+    checkpoint: Checkpoint, *, status: RunStatus, reason: str, answer: str, messages: list[Message]
+) -> None:
+    """End a run whose checkpoint is open. Open marks become unknown, with a late look (ruling 9)."""
+    run = checkpoint.run
+    words = checkpoint.events.words
+    open_calls = [list(place) for place in sorted(checkpoint.open_marks)]
+    checkpoint.events.add(
+        "run.ended",
+        status=status.value,
+        reason=reason,
+        steps=checkpoint.counters.steps,
+        calls=checkpoint.counters.calls,
+        input_tokens=checkpoint.counters.input_tokens,
+        output_tokens=checkpoint.counters.output_tokens,
+        unsettled=open_calls,
+        answer=words(answer),
+    )
+    checkpoint.open_marks.clear()
+    hot.finish(
+        checkpoint.next_fence(),
+        seal=checkpoint.head_seal(),
+        status=status.value,
+        reason=reason,
+        counters=checkpoint.counters,
+        transcript=checkpoint.sealer.seal(
+            _transcript(run, answer=answer, messages=messages), kind=TRANSCRIPT, number=0
+        ),
+        late_look_seconds=settings.LIYAGENT.late_look_seconds,
+        audit=_ended(status, reason, unsettled=open_calls),
+        events=checkpoint.events.taken(),
+        give_up=checkpoint.give_up,
+    )
+
+
+def end_unopened(run: Run, *, reason: str) -> None:
+    """Fail a run whose checkpoint is not, or cannot be, opened: nothing of it is sent, no vendor is touched."""
+    conf = settings.LIYAGENT
+    events = EventBuffer(is_full=False, is_enabled=conf.run_events_enabled)
+    events.add(
+        "run.ended",
+        status=RunStatus.FAILED.value,
+        reason=reason,
+        steps=run.model_steps,
+        losses=run.losses,
+    )
+    hot.finish(
+        hot.Fence(run_id=run.id, attempt=run.attempt, sequence=run.sequence + 1),
+        seal=bytes(run.seal),
+        status=RunStatus.FAILED.value,
+        reason=reason,
+        counters=counters_of(run),
+        transcript=_told_failed(run, reason),
+        late_look_seconds=conf.late_look_seconds,
+        audit=_ended(RunStatus.FAILED, reason, losses=run.losses),
+        events=events.taken(),
+        give_up=lambda: False,
+    )
+
+
+def _told_failed(run: Run, reason: str) -> bytes | None:
+    """The transcript of a run that could not be opened says why; without its key there is none."""
+    try:
+        sealer = sealer_of(run)
+    except LiyagentError:
+        return None
+    told = {"answer": "", "messages": [], "reason": reason}
+    return sealer.seal(told, kind=TRANSCRIPT, number=0)
+
+
+def _ended(status: RunStatus, reason: str, **facts: Any) -> hot.Audit:
+    return hot.Audit(
+        action="agent.run.ended", detail={"status": status.value, "reason": reason, **facts}
+    )
+
+
+def _transcript(run: Run, *, answer: str, messages: list[Message]) -> dict[str, Any]:
+    """Every word where words are kept; else the answer alone, which its asker still has to read."""
+    if run.recording != "full":
+        return {"answer": answer, "messages": []}
+    return {
+        "answer": answer,
+        "messages": [told_message(it) for it in messages if it.role is not Role.SYSTEM],
+    }
+
+
+def told_message(message: Message) -> dict[str, Any]:
+    """Return a message as a transcript shows it."""
+    told: dict[str, Any] = {"role": message.role.value, "text": message.text}
+    if message.calls:
+        told["calls"] = [
+            {"id": it.id, "tool": it.name, "args": it.args, "arguments_text": it.arguments_text}
+            for it in message.calls
+        ]
+    if message.role is Role.TOOL:
+        told |= {"call_id": message.call_id, "is_error": message.is_error}
+    return told

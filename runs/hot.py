@@ -1,0 +1,288 @@
+"""The hot statements, one round trip and one commit each: the only Python that calls `runs/sql`.
+
+Each is asked again, with the same sequence, until the database has answered: a lost answer is then told
+apart from a lost lease by the function itself (ruling 5). A database that is away is waited for; what ends
+the wait is `give_up`, which says that this attempt is no longer wanted here.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+from psycopg_pool import PoolTimeout
+
+from liyagent.core.clock import boottime
+from liyagent.core.database import hot_pool
+from runs.errors import LostLease
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0
+AWAY = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
+
+GiveUp = Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What every statement of an attempt is told back: whether a person stopped the run, and the configuration version."""
+
+    stop: bool
+    config: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """A stored mark. `deadline` is on this process's own clock, measured from before it was asked for (ruling 1)."""
+
+    stop: bool
+    config: int
+    deadline: float
+    same_intent: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """Which attempt writes, and the number of this write."""
+
+    run_id: UUID
+    attempt: int
+    sequence: int
+
+
+def ask(sql: str, values: Sequence[Any], *, give_up: GiveUp) -> list[tuple[Any, ...]]:
+    """Run one hot statement, again while the database is away. Raises `LostLease` once `give_up` says so."""
+    pause = FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            with hot_pool().connection() as connection:
+                return connection.execute(sql, values, binary=True).fetchall()
+        except AWAY as error:
+            if give_up():
+                raise LostLease(
+                    "the database is away and this attempt is no longer wanted"
+                ) from error
+            logger.warning("database away, asking again in %.2f s: %s", pause, error)
+        time.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+
+def config_version(give_up: GiveUp) -> int:
+    """Return the configuration version now."""
+    return int(ask("SELECT liyagent_config_version()", (), give_up=give_up)[0][0])
+
+
+def database_now(give_up: GiveUp) -> datetime:
+    """Return the database's time (ruling 1)."""
+    now: datetime = ask("SELECT liyagent_now()", (), give_up=give_up)[0][0]
+    return now
+
+
+def _told(rows: list[tuple[Any, ...]], fence: Fence) -> Told:
+    if not rows:
+        raise LostLease(run_id=fence.run_id, attempt=fence.attempt, sequence=fence.sequence)
+    return Told(stop=rows[0][0], config=rows[0][1])
+
+
+STEP = "SELECT * FROM liyagent_step(%s, %s, %s, %b, %s, %s, %s, %s, %s, %b, %s, %s)"
+MARK = "SELECT * FROM liyagent_mark(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b)"
+SETTLE = "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, %s, %s, %s, %s)"
+FLUSH = "SELECT * FROM liyagent_flush(%s, %s, %s, %b, %s, %s, %s, %s, %s)"
+RELEASE = "SELECT * FROM liyagent_release(%s, %s, %s, %b, %s, %s, %s, %s)"
+TAKE = "SELECT * FROM liyagent_take(%s, %s, %s, %s, %s)"
+FINISH = (
+    "SELECT * FROM liyagent_finish(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, %s, %s)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """How much a run has used so far; stored on its head, under its seal."""
+
+    steps: int = 0
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def values(self) -> tuple[int, int, int, int]:
+        """Return them in the order of the head's columns."""
+        return self.steps, self.calls, self.input_tokens, self.output_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """An audit row that rides in a statement's commit."""
+
+    action: str = ""
+    detail: dict[str, Any] | None = None
+
+    def values(self) -> tuple[str, Jsonb]:
+        """Return them in the order of the functions' parameters."""
+        return self.action, Jsonb(self.detail or {})
+
+
+NO_AUDIT = Audit()
+
+
+def write_step(
+    fence: Fence,
+    *,
+    seal: bytes,
+    counters: Counters,
+    part: int,
+    sealed: bytes,
+    events: tuple[list[str], list[str]],
+    give_up: GiveUp,
+) -> Told:
+    """Write the checkpoint of a model step that asked for calls (CR-09). Raises `LostLease`."""
+    values = (fence.run_id, fence.attempt, fence.sequence, seal, *counters.values(), part, sealed)
+    return _told(ask(STEP, (*values, *events), give_up=give_up), fence)
+
+
+def write_mark(
+    fence: Fence,
+    *,
+    seal: bytes,
+    step: int,
+    index: int,
+    provider_call_id: str,
+    server: str,
+    tool: str,
+    key: str,
+    has_identity: bool,
+    key_window_seconds: int,
+    intent: str,
+    sealed: bytes,
+    give_up: GiveUp,
+) -> Marked:
+    """Mark a call in doubt just before it is made (CR-10); seen stored when this returns. Raises `LostLease`.
+
+    A mark whose answer was lost is asked for again, and its remaining time is measured from before that.
+    """
+    values = (fence.run_id, fence.attempt, fence.sequence, seal, step, index, provider_call_id)
+    what = (server, tool, key, has_identity, key_window_seconds, intent, sealed)
+    asked_at = boottime()
+
+    def ask_again() -> bool:
+        nonlocal asked_at
+        asked_at = boottime()
+        return give_up()
+
+    rows = ask(MARK, (*values, *what), give_up=ask_again)
+    if not rows:
+        raise LostLease(run_id=fence.run_id, attempt=fence.attempt, sequence=fence.sequence)
+    stop, config, seconds_left, same_intent = rows[0]
+    return Marked(
+        stop=stop, config=config, deadline=asked_at + seconds_left, same_intent=same_intent
+    )
+
+
+def write_settled(
+    fence: Fence,
+    *,
+    seal: bytes,
+    step: int,
+    index: int,
+    fate: str,
+    settlement: str,
+    outcome: bytes | None,
+    late_look_seconds: float | None,
+    audit: Audit,
+    events: tuple[list[str], list[str]],
+    give_up: GiveUp,
+) -> Told:
+    """Keep what a marked call came back with, its audit row and events in one commit. Raises `LostLease`."""
+    values = (fence.run_id, fence.attempt, fence.sequence, seal, step, index, fate, settlement)
+    rest = (outcome, late_look_seconds, *audit.values(), *events)
+    return _told(ask(SETTLE, (*values, *rest), give_up=give_up), fence)
+
+
+def flush(
+    fence: Fence,
+    *,
+    seal: bytes,
+    resumes: int,
+    audit: Audit,
+    events: tuple[list[str], list[str]],
+    give_up: GiveUp,
+) -> Told:
+    """Write buffered events and an audit row alone. Raises `LostLease`."""
+    values = (fence.run_id, fence.attempt, fence.sequence, seal, resumes, *audit.values(), *events)
+    return _told(ask(FLUSH, values, give_up=give_up), fence)
+
+
+def release(
+    fence: Fence,
+    *,
+    seal: bytes,
+    is_handover: bool,
+    until_settled: bool,
+    events: tuple[list[str], list[str]],
+    give_up: GiveUp,
+) -> Told:
+    """Give the run back to the queue without a loss. Raises `LostLease`."""
+    values = (fence.run_id, fence.attempt, fence.sequence, seal, is_handover, until_settled)
+    return _told(ask(RELEASE, (*values, *events), give_up=give_up), fence)
+
+
+def finish(
+    fence: Fence,
+    *,
+    seal: bytes,
+    status: str,
+    reason: str,
+    counters: Counters,
+    transcript: bytes | None,
+    late_look_seconds: float | None,
+    audit: Audit,
+    events: tuple[list[str], list[str]],
+    give_up: GiveUp,
+) -> Told:
+    """End the run: status, transcript, audit and last events in one commit. Raises `LostLease`."""
+    values = (fence.run_id, fence.attempt, fence.sequence, seal, status, reason)
+    rest = (*counters.values(), transcript, late_look_seconds, *audit.values(), *events)
+    return _told(ask(FINISH, (*values, *rest), give_up=give_up), fence)
+
+
+def take(
+    holder: UUID,
+    *,
+    again: int,
+    fresh: int,
+    formats: Sequence[int],
+    key_ids: Sequence[str],
+    give_up: GiveUp,
+) -> list[tuple[UUID, int]]:
+    """Take up to `again` runs that ran before and `fresh` new ones: (run, attempt) each."""
+    rows = ask(TAKE, (holder, again, fresh, list(formats), list(key_ids)), give_up=give_up)
+    return [(run, attempt) for run, attempt in rows]
+
+
+def mine(holder: UUID, *, give_up: GiveUp) -> list[tuple[UUID, int]]:
+    """Return the running rows of a holder: how a take whose answer was lost is found (ruling 5)."""
+    rows = ask("SELECT * FROM liyagent_mine(%s)", (holder,), give_up=give_up)
+    return [(run, attempt) for run, attempt in rows]
+
+
+def claim(runs: Sequence[tuple[UUID, int]], *, cause: str, give_up: GiveUp) -> list[UUID]:
+    """Count attempts as lost and queue their runs: those that are still running so."""
+    ids, attempts = [run for run, _ in runs], [attempt for _, attempt in runs]
+    rows = ask(
+        "SELECT * FROM liyagent_claim(%s, %s, %s, NULL)", (ids, attempts, cause), give_up=give_up
+    )
+    return [row[0] for row in rows]
+
+
+def hand_over(holder: UUID, *, give_up: GiveUp) -> list[UUID]:
+    """Queue all that a holder still carries, without a loss."""
+    return [
+        row[0] for row in ask("SELECT * FROM liyagent_hand_over(%s)", (holder,), give_up=give_up)
+    ]

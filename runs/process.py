@@ -1,0 +1,121 @@
+"""One app process: a web server, a runner, a renewal and a watch, drained together (house, section 10)."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from uuid import UUID
+
+import uvicorn
+from django.conf import settings
+from django.db import connection
+
+from liyagent.core.database import close_hot_pool
+from liyagent.core.readiness import STATE
+from liyagent.gateway import wire
+from liyagent.leases.holding import end_holder, register_holder, start_draining
+from liyagent.leases.identity import own_identity, own_name
+from runs.checkpoint import keyring
+from runs.renewal import Renewal
+from runs.runner import FORMATS, Runner
+from runs.watch import Watch
+
+logger = logging.getLogger(__name__)
+
+WEB_GRACE_SECONDS = 5
+
+
+class WebServer(uvicorn.Server):
+    """uvicorn whose signals are ours: a first SIGTERM drains the runs before the web server goes."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the handlers that the process has set."""
+        yield
+
+
+class Process:
+    """Starts the threads, serves until told to end, and hands over what it carries."""
+
+    def __init__(self, *, host: str, port: int) -> None:
+        """Register this life as a holder."""
+        self.identity = own_identity()
+        self.holder = self._register()
+        self.runner = Runner(self.holder, name=own_name())
+        self.renewal = Renewal(self.runner, register=self._register)
+        self.watch = Watch(self.runner, identity=self.identity)
+        self.ended = threading.Event()
+        self.threads: list[threading.Thread] = []
+        self.web = WebServer(
+            uvicorn.Config(
+                "liyagent.asgi:application",
+                host=host,
+                port=port,
+                log_config=None,
+                lifespan="off",
+                timeout_graceful_shutdown=WEB_GRACE_SECONDS,
+            )
+        )
+
+    def serve(self) -> None:
+        """Run until SIGTERM or SIGINT, then drain and return. A second signal ends the process at once."""
+        signal.signal(signal.SIGTERM, self._on_signal)
+        signal.signal(signal.SIGINT, self._on_signal)
+        self._start("renewal", lambda: self.renewal.renew_until(self.ended))
+        self._start("watch", lambda: self.watch.watch_until(self.ended))
+        self._start("runner", self.runner.take_until_drained)
+        STATE.reasons.discard("starting")
+        self.web.run()
+        self._end()
+
+    def _register(self) -> UUID:
+        conf = settings.LIYAGENT
+        try:
+            return register_holder(
+                self.identity,
+                name=own_name(),
+                lease_seconds=conf.lease_seconds,
+                formats=FORMATS,
+                key_ids=keyring().ids,
+            )
+        finally:
+            connection.close()
+
+    def _start(self, name: str, work: object) -> None:
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread.start()
+        self.threads.append(thread)
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        if STATE.is_draining:
+            logger.warning("second signal: ending at once")
+            os._exit(128 + number)
+        STATE.is_draining = True
+        threading.Thread(target=self._drain, name="drain", daemon=True).start()
+
+    def _drain(self) -> None:
+        """Hand over without a loss (ruling 10), then let the web server finish what it is answering."""
+        logger.info("draining for up to %s s", settings.LIYAGENT.drain_seconds)
+        try:
+            start_draining(self.runner.holder)
+            self.runner.drain(seconds=settings.LIYAGENT.drain_seconds)
+        finally:
+            connection.close()
+            self.web.should_exit = True
+
+    def _end(self) -> None:
+        """The web server is gone: hand over if no drain did, and leave nothing behind."""
+        if not self.runner.ended.is_set():
+            self.runner.drain(seconds=0)
+        self.ended.set()
+        wire.close_all()
+        for thread in self.threads:
+            thread.join(timeout=2)
+        end_holder(self.runner.holder)
+        connection.close()
+        close_hot_pool()

@@ -1,0 +1,85 @@
+"""Renew everything this process holds by one statement, and compare what it holds with its threads (ruling 2)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from threading import Event
+from uuid import UUID
+
+import psycopg
+from django.conf import settings
+
+from runs import hot
+from runs.runner import Runner
+
+logger = logging.getLogger(__name__)
+
+RENEW = "SELECT * FROM liyagent_renew(%s, %s, %s, %s)"
+RENEWALS_PER_LEASE = 4
+
+
+class Renewal:
+    """Renews on a connection of its own, so that no queue of other work can hold it up."""
+
+    def __init__(self, runner: Runner, *, register: Callable[[], UUID]) -> None:
+        """`register` makes a new holder, for when the database no longer knows this one."""
+        self.runner = runner
+        self.register = register
+        self._threadless: dict[tuple[UUID, int], int] = {}
+
+    def renew_until(self, ended: Event) -> None:
+        """Renew four times a lease; a database that is away is tried again at the next beat."""
+        pause = settings.LIYAGENT.lease_seconds / RENEWALS_PER_LEASE
+        connection: psycopg.Connection | None = None
+        while not ended.is_set():
+            try:
+                if connection is None or connection.closed:
+                    connection = psycopg.connect(
+                        settings.LIYAGENT.direct_database_url, autocommit=True, connect_timeout=5
+                    )
+                self.renew_once(connection)
+            except hot.AWAY as error:
+                logger.warning("not renewed, the database is away: %s", error)
+                if connection is not None:
+                    connection.close()
+                connection = None
+            ended.wait(pause)
+        if connection is not None:
+            connection.close()
+
+    def renew_once(self, connection: psycopg.Connection) -> None:
+        """One renewal: what it is told is lost stops; a running row without a thread twice is given back."""
+        carried = self.runner.carried()
+        rows = connection.execute(
+            RENEW,
+            (
+                self.runner.holder,
+                settings.LIYAGENT.lease_seconds,
+                [it.run_id for it in carried],
+                [it.attempt for it in carried],
+            ),
+        ).fetchall()
+        if not rows:
+            self._start_new_life()
+            return
+        _config, lost, orphans, orphan_attempts, _stops = rows[0]
+        for it in carried:
+            if it.run_id in (lost or ()):
+                it.lost.set()
+        self._check_threads(list(zip(orphans or (), orphan_attempts or (), strict=True)))
+
+    def _start_new_life(self) -> None:
+        logger.error(
+            "the database no longer knows this holder: its runs are lost, it starts a new life"
+        )
+        self.runner.lose_all()
+        self.runner.holder = self.register()
+
+    def _check_threads(self, orphans: list[tuple[UUID, int]]) -> None:
+        """A row taken just now may not have its thread yet; one that has none twice never will."""
+        self._threadless = {it: self._threadless.get(it, 0) + 1 for it in orphans}
+        gone = [it for it, times in self._threadless.items() if times >= 2]
+        if gone:
+            logger.error("%d running rows have no thread here: given back as lost", len(gone))
+            hot.claim(gone, cause="thread", give_up=lambda: False)

@@ -1,0 +1,151 @@
+"""The runner: takes queued runs through the one door and carries each in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+from threading import Event, Lock, Thread
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+
+from liyagent.core.logs import log_context
+from liyagent.gateway import wire
+from runs import hot
+from runs.checkpoint import keyring, load
+from runs.errors import LostLease
+from runs.loop import Carrier, carry_run
+from runs.models import CHECKPOINT_FORMAT
+from runs.wake import QUEUED
+
+logger = logging.getLogger(__name__)
+
+FORMATS = (CHECKPOINT_FORMAT,)
+
+
+@dataclass(slots=True, kw_only=True)
+class Carried:
+    """An attempt that this process carries; `lost` once it is known to be another's."""
+
+    run_id: UUID
+    attempt: int
+    lost: Event = field(default_factory=Event)
+    thread: Thread | None = None
+
+
+class Runner:
+    """Carries up to `slots` runs, and resumed ones up to twice that (ruling 12)."""
+
+    def __init__(self, holder: UUID, *, name: str) -> None:
+        """`holder` is this life of the process; `name` is for people."""
+        self.holder = holder
+        self.name = name
+        self.slots = settings.LIYAGENT.run_slots
+        self.draining = Event()
+        self.ended = Event()
+        self._carried: dict[UUID, Carried] = {}
+        self._lock = Lock()
+
+    def carried(self) -> list[Carried]:
+        """Return what is carried now."""
+        with self._lock:
+            return list(self._carried.values())
+
+    def take_until_drained(self) -> None:
+        """The take loop: at once when a run was queued here, else at each poll."""
+        self._adopt_unseen()
+        while not self.draining.is_set():
+            QUEUED.clear()
+            if not self._take_once():
+                QUEUED.wait(settings.LIYAGENT.poll_seconds)
+
+    def lose_all(self) -> None:
+        """This holder is unknown to the database: everything it carried is another's."""
+        for it in self.carried():
+            it.lost.set()
+
+    def drain(self, *, seconds: float) -> None:
+        """Take nothing more; let each run reach a boundary and go back; after `seconds`, give back the rest."""
+        self.draining.set()
+        QUEUED.set()
+        until = time.monotonic() + seconds
+        while self.carried() and time.monotonic() < until:
+            time.sleep(0.02)
+        self.ended.set()
+        if self.carried():
+            wire.close_all()
+        given = hot.hand_over(self.holder, give_up=lambda: False)
+        self.lose_all()
+        if given:
+            logger.warning("handed over %d runs in the middle of a step", len(given))
+
+    def _take_once(self) -> bool:
+        """Take what there is room for; whether there may be more at once."""
+        busy = len(self.carried())
+        again, fresh = max(0, 2 * self.slots - busy), max(0, self.slots - busy)
+        if not again:
+            return False
+        ring = keyring()
+        taken = hot.take(
+            self.holder,
+            again=again,
+            fresh=fresh,
+            formats=FORMATS,
+            key_ids=ring.ids,
+            give_up=self.draining.is_set,
+        )
+        for run_id, attempt in taken:
+            self._carry_in_thread(run_id, attempt)
+        return bool(taken)
+
+    def _adopt_unseen(self) -> None:
+        """Carry running rows of this holder that no thread has: a take whose answer was lost."""
+        known = {(it.run_id, it.attempt) for it in self.carried()}
+        for run_id, attempt in hot.mine(self.holder, give_up=self.draining.is_set):
+            if (run_id, attempt) not in known:
+                self._carry_in_thread(run_id, attempt)
+
+    def _carry_in_thread(self, run_id: UUID, attempt: int) -> None:
+        carried = Carried(run_id=run_id, attempt=attempt)
+        with self._lock:
+            before = self._carried.get(run_id)
+            if before is not None:
+                before.lost.set()
+            self._carried[run_id] = carried
+        carried.thread = threading.Thread(
+            target=self._carry, args=(carried,), name=f"run-{run_id}", daemon=True
+        )
+        carried.thread.start()
+
+    def _carry(self, carried: Carried) -> None:
+        def give_up() -> bool:
+            return carried.lost.is_set() or self.ended.is_set()
+
+        carrier = Carrier(holder=self.name, give_up=give_up, hand_over=self.draining.is_set)
+        with log_context(run_id=str(carried.run_id), attempt=carried.attempt):
+            try:
+                run = load(carried.run_id, attempt=carried.attempt, give_up=give_up)
+                carry_run(run, carrier)
+            except LostLease as error:
+                logger.warning("this attempt is no longer ours: %s", error)
+            except Exception:
+                logger.exception("the attempt broke; it counts as a loss")
+                self._give_back(carried)
+            finally:
+                connection.close()
+                self._forget(carried)
+
+    def _give_back(self, carried: Carried) -> None:
+        try:
+            place = [(carried.run_id, carried.attempt)]
+            hot.claim(place, cause="error", give_up=carried.lost.is_set)
+        except LostLease:
+            logger.warning("could not be given back; the renewal will find it")
+
+    def _forget(self, carried: Carried) -> None:
+        with self._lock:
+            if self._carried.get(carried.run_id) is carried:
+                del self._carried[carried.run_id]

@@ -1,0 +1,255 @@
+"""The scope of an agent run's calls: how they are keyed, marked, settled and found out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+
+from liyagent.core.clock import boottime
+from liyagent.gateway.outcome import (
+    Call,
+    Fate,
+    MaySend,
+    NotSent,
+    Outcome,
+    Payload,
+    Posture,
+    Scope,
+    Verdict,
+)
+from liyagent.gateway.wire import send
+from runs import hot
+from runs.checkpoint import BYTES, OUTCOME, Checkpoint
+from runs.in_doubt import Mark, Settlement, settlement_for
+from runs.keys import fresh_key, has_identity, intent_digest, step_key
+from runs.models import Call as MarkedCall
+from runs.read_back import read_back
+
+MOST_RESENDS = 3
+RESEND_PAUSE_SECONDS = 0.25
+CONFLICT_WORDS = ("conflict", "in progress", "409", "being processed")
+SAME_INTENT = (
+    "Refused: an earlier call with the same tool and arguments (call {earlier}) has an unknown outcome and may have "
+    "taken effect. A person has to settle it first; do not repeat it."
+)
+HELD = (
+    "Refused: this agent's writes are held for a person's approval, and this run cannot wait for one. "
+    "The call was not made. Go on without it, or say in your answer what a person should do."
+)
+
+
+class RunScope(Scope):
+    """One model step's calls of one attempt. Every write to the checkpoint goes through its fence."""
+
+    def __init__(self, checkpoint: Checkpoint, *, step: int, step_ids: Sequence[str]) -> None:
+        """`step_ids` are all provider ids of the step: a repeated one is no identity."""
+        self.checkpoint = checkpoint
+        self.step = step
+        self.step_ids = list(step_ids)
+        self.keys: dict[int, str] = {}
+
+    def step_key(self, call: Call) -> str:
+        """Return the stable key where the provider's id is an identity, else a fresh one for this send."""
+        if call.index not in self.keys:
+            run = self.checkpoint.run
+            self.keys[call.index] = (
+                step_key(
+                    correlation_id=run.correlation_id,
+                    loop=run.loop,
+                    steps_taken=self.step,
+                    provider_call_id=call.provider_call_id,
+                )
+                if self._has_identity(call)
+                else fresh_key()
+            )
+        return self.keys[call.index]
+
+    def mark_sending(self, verdict: Verdict, payload: Payload) -> MaySend | Outcome:
+        """Commit the mark; what is returned is asked right before the bytes (ruling 6)."""
+        call = verdict.call
+        checkpoint = self.checkpoint
+        was_open = (self.step, call.index) in checkpoint.open_marks
+        checkpoint.open_marks.add((self.step, call.index))
+        marked = hot.write_mark(
+            checkpoint.next_fence(),
+            seal=checkpoint.head_seal(),
+            step=self.step,
+            index=call.index,
+            provider_call_id=call.provider_call_id[:200],
+            server=call.server,
+            tool=call.tool,
+            key=payload.key,
+            has_identity=self._has_identity(call),
+            key_window_seconds=call.contract.key_window_seconds if call.contract else 0,
+            intent=intent_digest(server=call.server, tool=call.tool, args=call.args),
+            sealed=checkpoint.sealer.seal(
+                asdict(payload), kind=BYTES, number=_place(self.step, call.index)
+            ),
+            give_up=checkpoint.give_up,
+        )
+        if marked.same_intent is not None:
+            if not was_open:
+                checkpoint.open_marks.discard((self.step, call.index))
+            return Outcome(fate=Fate.REFUSED, error=SAME_INTENT.format(earlier=marked.same_intent))
+        checkpoint.written(marked)
+        if marked.stop:
+            return Outcome(fate=Fate.REFUSED, error="Refused: this run was stopped by a person.")
+        deadline = marked.deadline
+        return lambda: boottime() < deadline and not checkpoint.give_up()
+
+    def hold(self, verdict: Verdict) -> Outcome:
+        """Refuse a held call with the reason: there is nobody to ask yet."""
+        return Outcome(fate=Fate.REFUSED, error=f"{HELD} ({verdict.reason})")
+
+    def settle(self, verdict: Verdict, payload: Payload | None, outcome: Outcome) -> None:
+        """Keep what came of a call: a marked one in a commit of its own, any other as a buffered event."""
+        call = verdict.call
+        place = (self.step, call.index)
+        checkpoint = self.checkpoint
+        checkpoint.events.add("tool.call", **self._told(verdict, outcome))
+        if place not in checkpoint.open_marks:
+            return
+        checkpoint.open_marks.discard(place)
+        settlement = outcome.settlement or "answered"
+        in_doubt = bool(outcome.settlement) or outcome.fate is Fate.UNKNOWN
+        told = hot.write_settled(
+            checkpoint.next_fence(),
+            seal=checkpoint.head_seal(),
+            step=self.step,
+            index=call.index,
+            fate=outcome.fate.value,
+            settlement=settlement,
+            outcome=checkpoint.sealer.seal(
+                asdict(outcome), kind=OUTCOME, number=_place(self.step, call.index)
+            ),
+            late_look_seconds=(
+                settings.LIYAGENT.late_look_seconds if outcome.fate is Fate.UNKNOWN else None
+            ),
+            audit=self._audit(call, outcome) if in_doubt else hot.NO_AUDIT,
+            events=checkpoint.events.taken(),
+            give_up=checkpoint.give_up,
+        )
+        checkpoint.events.clear()
+        checkpoint.written(told)
+
+    def find_out(self, verdict: Verdict, payload: Payload) -> Outcome:
+        """Settle a write of unknown outcome in a living run, at once, as one in doubt (ruling 9)."""
+        call = verdict.call
+        window = call.contract.key_window_seconds if call.contract else 0
+        settlement = settlement_for(
+            mark=Mark.SENDING,
+            gates_allow=True,
+            has_identity=self._has_identity(call),
+            is_within_vendor_window=window > 0,
+            is_delegation=False,
+            has_reader=call.contract is not None and call.contract.reader is not None,
+        )
+        # The vendor may still be at it: a pause before it is asked again, or read back.
+        time.sleep(settings.LIYAGENT.lease_seconds / 8)
+        return self.carry_out(settlement, verdict, payload)
+
+    def plan(self, row: MarkedCall, verdict: Verdict) -> Settlement:
+        """Decide how a call that a lost attempt left in doubt is settled."""
+        contract = verdict.call.contract
+        return settlement_for(
+            mark=Mark(row.intent),
+            gates_allow=verdict.posture is Posture.POSTURE,
+            has_identity=row.has_identity,
+            is_within_vendor_window=self._is_within_window(row),
+            is_delegation=False,
+            has_reader=contract is not None and contract.reader is not None,
+        )
+
+    def payload_of(self, row: MarkedCall) -> Payload:
+        """Return the marked bytes, exactly: a re-send is never masked, filed or keyed anew (ruling 9)."""
+        stored = self.checkpoint.sealer.open(
+            row.sealed, kind=BYTES, number=_place(row.step, row.index)
+        )
+        return Payload(**stored)
+
+    def outcome_of(self, row: MarkedCall) -> Outcome:
+        """Return what a settled call came back with."""
+        stored = self.checkpoint.sealer.open(
+            row.outcome or b"", kind=OUTCOME, number=_place(row.step, row.index)
+        )
+        return Outcome(**{**stored, "fate": Fate(stored["fate"])})
+
+    def carry_out(self, settlement: Settlement, verdict: Verdict, payload: Payload) -> Outcome:
+        """Do what was decided about a call in doubt; what it returns is settled by the caller."""
+        if settlement is Settlement.SENT_WITH_SAME_KEY:
+            outcome = self._send_again(verdict, payload)
+            if outcome.fate is not Fate.UNKNOWN:
+                return replace(outcome, settlement=settlement, key=payload.key)
+        return replace(read_back(payload, verdict.call.contract), key=payload.key)
+
+    def _send_again(self, verdict: Verdict, payload: Payload) -> Outcome:
+        """Send the marked bytes with the marked key, each time under a mark; a conflict on our own key is no failure."""
+        outcome = Outcome(fate=Fate.UNKNOWN)
+        for attempt in range(MOST_RESENDS):
+            if attempt:
+                time.sleep(RESEND_PAUSE_SECONDS * 2**attempt)
+            may_send = self.mark_sending(verdict, payload)
+            if isinstance(may_send, Outcome):
+                return Outcome(fate=Fate.UNKNOWN)
+            try:
+                outcome = send(payload, may_send)
+            except NotSent:
+                continue
+            if outcome.fate is not Fate.UNKNOWN and not _is_conflict(outcome):
+                return outcome
+        return Outcome(fate=Fate.UNKNOWN)
+
+    def _is_within_window(self, row: MarkedCall) -> bool:
+        """Only under half of the vendor's window, since the clocks of two houses differ (ruling 21)."""
+        if row.key_window_seconds <= 0:
+            return False
+        age = hot.database_now(self.checkpoint.give_up) - row.marked_at
+        return age < timedelta(seconds=row.key_window_seconds) / 2
+
+    def _has_identity(self, call: Call) -> bool:
+        return has_identity(call.provider_call_id, tool=call.tool, step_ids=self.step_ids)
+
+    def _told(self, verdict: Verdict, outcome: Outcome) -> dict[str, Any]:
+        call = verdict.call
+        words = self.checkpoint.events.words
+        return {
+            "step": self.step,
+            "index": call.index,
+            "server": call.server,
+            "tool": call.tool,
+            "effect": "write" if call.writes else "read",
+            "fate": outcome.fate.value,
+            "posture": verdict.posture.value,
+            "gate": verdict.gate,
+            "policy": verdict.policy_fingerprint,
+            "key": outcome.key,
+            "settlement": outcome.settlement,
+            "ms": outcome.duration_ms,
+            "args": words(call.args),
+            "result": words(outcome.error or outcome.result),
+        }
+
+    def _audit(self, call: Call, outcome: Outcome) -> hot.Audit:
+        detail = {
+            "step": self.step,
+            "index": call.index,
+            "call": call.name,
+            "fate": outcome.fate.value,
+            "settlement": outcome.settlement,
+            "key": outcome.key,
+        }
+        return hot.Audit(action="agent.call.settled", detail=detail)
+
+
+def _place(step: int, index: int) -> int:
+    return step << 16 | index
+
+
+def _is_conflict(outcome: Outcome) -> bool:
+    text = outcome.error.lower()
+    return outcome.fate is Fate.FAILED and any(words in text for words in CONFLICT_WORDS)

@@ -1,0 +1,183 @@
+"""Start a run: its row, sealed first part, event head and audit row in one commit, before anybody is told (ruling 29)."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, connection, transaction
+
+from events.chain import genesis_hash
+from events.models import EventHead
+from liyagent.agents.models import Agent
+from liyagent.audit.record import record
+from liyagent.core.errors import BadInput
+from liyagent.core.plain import clean_text
+from liyagent.core.seal import tag_of
+from runs.checkpoint import START, keyring, seal_head
+from runs.conversation import start_part
+from runs.errors import AgentContained, AgentUnknown, StartKeyReused
+from runs.hot import Counters
+from runs.models import CHECKPOINT_FORMAT, ROOT_LOOP, Part, Run, StartKey
+from runs.wake import QUEUED
+
+LONGEST_TASK = 200_000
+MOST_TURNS = 500
+TURN_ROLES = frozenset({"user", "assistant"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A run that is stored; `is_new` is false where its start key had named it before."""
+
+    run_id: UUID
+    correlation_id: UUID
+    is_new: bool
+
+
+def start_run(
+    *,
+    agent_key: str,
+    task: str,
+    entry: str,
+    started_by: str,
+    mission: str,
+    request_id: str,
+    history: list[dict[str, str]] | None = None,
+    start_key: str = "",
+    body_digest: str = "",
+) -> Started:
+    """Store a run as queued; any process's runner takes it.
+
+    With a `start_key` the first start is found again: the same answer for the same body, `StartKeyReused`
+    for another. Raises `AgentUnknown`, `AgentContained`, `BadInput`.
+    """
+    agent = _agent(agent_key)
+    task = clean_text(task)
+    turns = _turns(history or [])
+    _check_task(task)
+    earlier = _find(started_by, agent_key, start_key, body_digest)
+    if earlier is not None:
+        return earlier
+    run_id = new_run_id()
+    run, sealed = _new_run(agent, run_id, task=task, turns=turns)
+    run.entry, run.started_by, run.request_id = entry, started_by, request_id
+    run.mission = mission or str(run.correlation_id)
+    try:
+        with transaction.atomic(durable=True):
+            _store(run, sealed, start_key=start_key, body_digest=body_digest)
+    except IntegrityError:
+        earlier = _find(started_by, agent_key, start_key, body_digest)
+        if earlier is None:
+            raise
+        return earlier
+    return Started(run_id=run_id, correlation_id=run.correlation_id, is_new=True)
+
+
+def new_run_id() -> UUID:
+    """Return a UUIDv7 (RFC 9562): ids sort by the time they were made."""
+    milliseconds = time.time_ns() // 1_000_000
+    value = (milliseconds << 80) | int.from_bytes(os.urandom(10), "big")
+    value = (value & ~(0xF << 76)) | (0x7 << 76)
+    value = (value & ~(0x3 << 62)) | (0x2 << 62)
+    return uuid.UUID(int=value)
+
+
+def _agent(agent_key: str) -> Agent:
+    agent = Agent.objects.filter(key=agent_key).first()
+    if agent is None:
+        raise AgentUnknown(agent=agent_key)
+    if agent.is_contained or not agent.is_enabled:
+        raise AgentContained(agent=agent_key)
+    return agent
+
+
+def _check_task(task: str) -> None:
+    if not task.strip():
+        raise BadInput("task is empty; it wants what the agent is asked to do")
+    if len(task) > LONGEST_TASK:
+        raise BadInput(f"task has {len(task)} characters; {LONGEST_TASK} is the most")
+
+
+def _turns(history: list[dict[str, str]]) -> list[dict[str, str]]:
+    if len(history) > MOST_TURNS:
+        raise BadInput(f"history has {len(history)} turns; {MOST_TURNS} is the most")
+    for number, turn in enumerate(history):
+        if turn.get("role") not in TURN_ROLES or not isinstance(turn.get("text"), str):
+            raise BadInput(f"history.{number} wants a role (user or assistant) and a text")
+    turns = [{"role": turn["role"], "text": clean_text(turn["text"])} for turn in history]
+    if sum(len(turn["text"]) for turn in turns) > LONGEST_TASK:
+        raise BadInput(f"history has more than {LONGEST_TASK} characters")
+    return turns
+
+
+def _new_run(
+    agent: Agent, run_id: UUID, *, task: str, turns: list[dict[str, str]]
+) -> tuple[Run, bytes]:
+    ring = keyring()
+    sealer = ring.sealer(key_id=ring.newest, run_id=run_id, format_number=CHECKPOINT_FORMAT)
+    sealed = sealer.seal(start_part(task=task, history=turns), kind=START, number=0)
+    seal = seal_head(
+        sealer, sequence=0, counters=Counters(), parts=1, last_tag=tag_of(sealed), open_marks=set()
+    )
+    run = Run(
+        id=run_id,
+        correlation_id=run_id,
+        loop=ROOT_LOOP,
+        agent_key=agent.key,
+        agent_version=agent.version,
+        recording=agent.recording,
+        key_id=ring.newest,
+        seal=seal,
+    )
+    return run, sealed
+
+
+def _store(run: Run, sealed: bytes, *, start_key: str, body_digest: str) -> None:
+    run.created_at = _now()
+    if start_key:
+        StartKey.objects.create(
+            owner=run.started_by,
+            agent_key=run.agent_key,
+            key=start_key,
+            body_digest=body_digest,
+            run_id=run.id,
+            created_at=run.created_at,
+        )
+    run.save(force_insert=True)
+    Part.objects.create(run_id=run.id, number=0, kind=START, sealed=sealed)
+    EventHead.objects.create(
+        correlation_id=run.correlation_id, count=0, hash=genesis_hash(run.correlation_id)
+    )
+    transaction.on_commit(QUEUED.set)
+    record(
+        "agent.run.started",
+        actor=run.started_by,
+        mission=run.mission,
+        correlation_id=run.correlation_id,
+        run_id=run.id,
+        request_id=run.request_id,
+        detail={"agent": run.agent_key, "version": run.agent_version, "entry": run.entry},
+    )
+
+
+def _now() -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT liyagent_now()")
+        return cursor.fetchone()[0]
+
+
+def _find(owner: str, agent_key: str, start_key: str, body_digest: str) -> Started | None:
+    if not start_key:
+        return None
+    known = StartKey.objects.filter(owner=owner, agent_key=agent_key, key=start_key).first()
+    if known is None:
+        return None
+    if known.body_digest != body_digest:
+        raise StartKeyReused(key=start_key, run_id=known.run_id)
+    run = Run.objects.only("correlation_id").get(id=known.run_id)
+    return Started(run_id=known.run_id, correlation_id=run.correlation_id, is_new=False)

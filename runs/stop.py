@@ -1,0 +1,50 @@
+"""Stop one run: a flag on its head that its next statement reads, wherever it is carried."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from liyagent.audit.record import record
+from liyagent.core.errors import BadInput
+from liyagent.core.plain import clean_text
+from runs.errors import RunEnded, RunNotFound
+from runs.models import ENDED, Run, RunStatus
+
+LONGEST_REASON = 500
+
+
+def stop_run(*, run_id: UUID, actor: str, reason: str) -> Run:
+    """Ask a run to stop. It ends as `stopped` at its next statement, its open marks settled by the rules.
+
+    A run that waits goes back to the queue for that, through the one door. Stopping twice is one stop.
+    Raises `RunNotFound`, `RunEnded`, `BadInput`.
+    """
+    reason = clean_text(reason).strip()
+    if not 0 < len(reason) <= LONGEST_REASON:
+        raise BadInput(f"reason wants 1 to {LONGEST_REASON} characters: why the run is stopped")
+    with transaction.atomic(durable=True):
+        open_runs = Run.objects.filter(~Q(status__in=ENDED), id=run_id)
+        changed = open_runs.filter(stop_requested=False).update(
+            stop_requested=True, stopped_by=actor
+        )
+        open_runs.filter(status__in=(RunStatus.QUEUED, RunStatus.WAITING)).update(
+            status=RunStatus.QUEUED, not_before=None
+        )
+        run = Run.objects.filter(id=run_id).first()
+        if run is None:
+            raise RunNotFound(run_id=run_id)
+        if run.is_ended:
+            raise RunEnded(f"it ended as {run.status}", run_id=run_id)
+        if changed:
+            record(
+                "agent.run.stop_requested",
+                actor=actor,
+                mission=run.mission,
+                correlation_id=run.correlation_id,
+                run_id=run.id,
+                detail={"reason": reason},
+            )
+    return run

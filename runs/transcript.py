@@ -1,0 +1,39 @@
+"""What was said in a run, opened for one who may read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from liyagent.core.seal import tag_of
+from liyagent.transcripts.models import Transcript
+from runs.checkpoint import sealer_of
+from runs.conversation import messages_of
+from runs.finish import TRANSCRIPT, told_message
+from runs.models import Part, Run
+
+
+def read_transcript(run: Run) -> dict[str, Any]:
+    """Return `messages`, `answer` (None before the end) and `is_complete`.
+
+    An ended run's words are its transcript (of one recorded as metadata the answer alone); a living run's
+    are what its checkpoint holds. Raises `KeyMissing` where its key is not on the ring, `SealBroken`.
+    """
+    kept = Transcript.objects.filter(run_id=run.id).first()
+    if kept is not None:
+        told = sealer_of(run).open(bytes(kept.sealed), kind=TRANSCRIPT, number=0)
+        return {"messages": told["messages"], "answer": told["answer"], "is_complete": True}
+    if run.is_ended:
+        return {"messages": [], "answer": None, "is_complete": True}
+    messages = [told_message(it) for it in messages_of(_parts(run), instructions="")]
+    return {"messages": messages, "answer": None, "is_complete": False}
+
+
+def _parts(run: Run) -> list[Any]:
+    sealer = sealer_of(run)
+    opened: list[Any] = []
+    last_tag = b""
+    for part in Part.objects.filter(run_id=run.id).order_by("number"):
+        sealed = bytes(part.sealed)
+        opened.append(sealer.open(sealed, kind=part.kind, number=part.number, previous=last_tag))
+        last_tag = tag_of(sealed)
+    return opened

@@ -1,0 +1,111 @@
+"""Watch for death: proof by the process table, lapse by the leader's sweep (rulings 3, 4, 12)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from threading import Event
+from uuid import UUID
+
+import psycopg
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+
+from liyagent.leases.holding import end_holder, neighbours, prune_holders
+from liyagent.leases.identity import Identity, is_over, sees_all_processes
+from liyagent.leases.lease import take_lease
+from runs.hot import AWAY
+from runs.runner import Runner
+from runs.wake import QUEUED
+
+logger = logging.getLogger(__name__)
+
+LEADER = "leader"
+MOST_CLAIMS = 200
+LOOK_AGAIN_SECONDS = 1.0
+PRUNE_AFTER_SECONDS = 86_400
+SWEEP = "SELECT * FROM liyagent_sweep(%s, %s, %s)"
+CLAIM_PROVEN = "SELECT * FROM liyagent_claim_proven(%s, %s)"
+PAUSE = "SELECT * FROM liyagent_pause_unreadable()"
+
+
+class Watch:
+    """One thread of a process. Its sweeps run on one connection, whose age is part of the grace (ruling 3)."""
+
+    def __init__(self, runner: Runner, *, identity: Identity) -> None:
+        """`identity` is this process's own; only holders of its boot and pid namespace can be proven dead."""
+        self.runner = runner
+        self.identity = identity
+        self._neighbours: list[tuple[UUID, int, int]] = []
+        self._looked_at = 0.0
+        self._swept_at = 0.0
+        self._connection: psycopg.Connection | None = None
+
+    def watch_until(self, ended: Event) -> None:
+        """Look several times a second, sweep as the leader every few; never stop for a fault of the moment."""
+        while not ended.is_set():
+            try:
+                self.look_once()
+            except (*AWAY, OperationalError, InterfaceError) as error:
+                logger.warning("not watched, the database is away: %s", error)
+                self._disconnect()
+            except Exception:
+                logger.exception("a look went wrong; the next goes on")
+            ended.wait(settings.LIYAGENT.watch_seconds)
+        self._disconnect()
+
+    def look_once(self) -> None:
+        """Claim from proven dead neighbours; sweep when it is time."""
+        now = time.monotonic()
+        if now - self._looked_at >= LOOK_AGAIN_SECONDS:
+            self._neighbours = neighbours(self.identity, but=self.runner.holder)
+            self._looked_at = now
+        provable = self._neighbours if sees_all_processes() else []
+        for holder, pid, started_ticks in provable:
+            if is_over(pid, started_ticks):
+                self._claim_from(holder)
+        if now - self._swept_at >= settings.LIYAGENT.sweep_seconds:
+            self._swept_at = now
+            self.tick()
+
+    def tick(self) -> None:
+        """The leader's tick; another process leads once the leader was silent for two periods."""
+        period = settings.LIYAGENT.sweep_seconds
+        if take_lease(LEADER, holder=self.runner.holder, seconds=2 * period) is None:
+            return
+        self.sweep()
+        for run, status, key_id in self._sql().execute(PAUSE).fetchall():
+            logger.error("run %s is %s: sealing key %s", run, status, key_id)
+        prune_holders(older_than_seconds=PRUNE_AFTER_SECONDS)
+
+    def sweep(self) -> list[UUID]:
+        """Claim what lapsed, each loss once."""
+        grace = settings.LIYAGENT.lease_seconds + settings.LIYAGENT.sweep_seconds
+        rows = self._sql().execute(SWEEP, (self.runner.holder, MOST_CLAIMS, grace)).fetchall()
+        return self._claimed(rows, "their lease ran out")
+
+    def _claim_from(self, holder: UUID) -> None:
+        rows = self._sql().execute(CLAIM_PROVEN, (holder, MOST_CLAIMS)).fetchall()
+        self._claimed(rows, "their process is dead")
+        if len(rows) < MOST_CLAIMS:
+            end_holder(holder)
+            self._neighbours = [it for it in self._neighbours if it[0] != holder]
+
+    def _claimed(self, rows: list[tuple[UUID, int, int]], why: str) -> list[UUID]:
+        if rows:
+            logger.warning("claimed %d runs: %s", len(rows), why)
+            QUEUED.set()
+        return [row[0] for row in rows]
+
+    def _sql(self) -> psycopg.Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(
+                settings.LIYAGENT.direct_database_url, autocommit=True, connect_timeout=5
+            )
+        return self._connection
+
+    def _disconnect(self) -> None:
+        connection.close()
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
