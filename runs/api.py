@@ -1,0 +1,170 @@
+"""`/api/runs` and the start of a run."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.urls import reverse
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from liyagent.access.permissions import OPERATE, READ_WORDS, VIEW_RUN, may_read_words
+from liyagent.access.views import GuardedView
+from liyagent.core.canonical import digest
+from liyagent.core.errors import BadInput
+from missions.context import current_stamp
+from runs.await_end import wait_for_end
+from runs.head import answer_of, calls_of, lease_of, run_head, takeovers_of
+from runs.listing import list_runs
+from runs.models import Run, RunStatus
+from runs.serializers import RunSerializer, StartInput, StopInput
+from runs.start import Started, start_run
+from runs.stop import stop_run
+from runs.transcript import read_transcript
+
+ENTRY = "api"
+START_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+MOST_WAIT_SECONDS = 60
+NUMBER = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3})?")
+
+
+class RunStart(GuardedView):
+    """`POST /api/agents/{key}/runs`: 202 once the row is committed (ruling 29)."""
+
+    needs = {"POST": (OPERATE,)}
+
+    def post(self, request: Request, key: str) -> Response:
+        """Start a run, or find the one that the same `Idempotency-Key` started."""
+        seconds = wait_asked(request)
+        start_key = start_key_of(request)
+        given = StartInput(data=request.data)
+        given.is_valid(raise_exception=True)
+        stamp = current_stamp()
+        started = start_run(
+            agent_key=key,
+            task=given.validated_data["task"],
+            history=given.validated_data.get("history"),
+            entry=ENTRY,
+            started_by=request.user.get_username(),
+            mission=stamp.mission,
+            request_id=stamp.request_id,
+            start_key=start_key,
+            body_digest=digest(request.data),
+        )
+        headers = {} if started.is_new else {"Idempotent-Replay": "true"}
+        if seconds and wait_for_end(started.run_id, seconds=seconds):
+            return Response(run_told(started.run_id, user=request.user), headers=headers)
+        return Response(accepted(started), status=HTTPStatus.ACCEPTED, headers=headers)
+
+
+class RunList(GuardedView):
+    """`GET /api/runs`: newest first; filters status, agent, mission, entry; `next` leads on."""
+
+    needs = {"GET": (VIEW_RUN,)}
+
+    def get(self, request: Request) -> Response:
+        """Answer with a page."""
+        asked = request.query_params.dict()
+        page = list_runs(asked)
+        following = urlencode({**asked, "cursor": page.next_cursor})
+        return Response(
+            {
+                "runs": RunSerializer(page.runs, many=True).data,
+                "next": f"{request.path}?{following}" if page.next_cursor else None,
+            }
+        )
+
+
+class RunOne(GuardedView):
+    """`GET /api/runs/{id}`: the head, its lease, calls and takeovers; the answer to who may read words."""
+
+    needs = {"GET": (VIEW_RUN,)}
+
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """Answer with the run."""
+        return Response(run_told(run_id, user=request.user))
+
+
+class RunTranscript(GuardedView):
+    """`GET /api/runs/{id}/transcript`."""
+
+    needs = {"GET": (VIEW_RUN, READ_WORDS)}
+
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """Answer with the words that are kept."""
+        run = run_head(run_id)
+        return Response({"run_id": str(run.id), "status": run.status, **read_transcript(run)})
+
+
+class RunStop(GuardedView):
+    """`POST /api/runs/{id}/stop`: 202, the run stops at its next statement."""
+
+    needs = {"POST": (OPERATE,)}
+
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """Ask the run to stop."""
+        given = StopInput(data=request.data)
+        given.is_valid(raise_exception=True)
+        run = stop_run(
+            run_id=run_id,
+            actor=request.user.get_username(),
+            reason=given.validated_data["reason"],
+        )
+        return Response(RunSerializer(run).data, status=HTTPStatus.ACCEPTED)
+
+
+def run_told(run_id: UUID, *, user: Any) -> dict[str, Any]:
+    """Return all that `user` may know of a run. Raises `RunNotFound`."""
+    run = run_head(run_id)
+    calls, is_truncated = calls_of(run)
+    return {
+        **RunSerializer(run).data,
+        **(answer_of(run) if may_read_words(user) else {}),
+        "lease": lease_of(run),
+        "calls": calls,
+        "calls_truncated": is_truncated,
+        "takeovers": takeovers_of(run),
+        "url": url_of(run.id),
+    }
+
+
+def accepted(started: Started) -> dict[str, Any]:
+    """Return what a start answers: the same whenever it is asked again with the same key."""
+    mission = Run.objects.values_list("mission", flat=True).get(id=started.run_id)
+    return {
+        "id": str(started.run_id),
+        "status": RunStatus.QUEUED.value,
+        "correlation_id": str(started.correlation_id),
+        "mission": mission,
+        "url": url_of(started.run_id),
+    }
+
+
+def url_of(run_id: UUID) -> str:
+    """Return the run's address, relative, so that it holds on whichever process is asked next."""
+    return reverse("run-one", args=[run_id])
+
+
+def start_key_of(request: Request) -> str:
+    """Return the `Idempotency-Key`, empty where none is given. Raises `BadInput`."""
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return ""
+    if not START_KEY.fullmatch(key):
+        raise BadInput("Idempotency-Key wants 1 to 255 visible ASCII characters")
+    return key
+
+
+def wait_asked(request: Request) -> float:
+    """Return `?wait=` in seconds, 0 where it is not given. Raises `BadInput`."""
+    unknown = [name for name in request.query_params if name != "wait"]
+    if unknown:
+        raise BadInput(f"{unknown[0]!r} is not known here; the known one is wait")
+    text = request.query_params.get("wait", "0")
+    if not NUMBER.fullmatch(text) or float(text) > MOST_WAIT_SECONDS:
+        raise BadInput(f"wait is {text!r}; it wants seconds from 0 to {MOST_WAIT_SECONDS}")
+    return float(text)

@@ -1,0 +1,108 @@
+"""What is told of a run beside its head: lease, calls, takeovers, answer. For the API, console and command line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+from events.models import RunEvent
+from liyagent.audit.models import AuditRow
+from liyagent.core.errors import LiyagentError
+from liyagent.leases.models import Holder
+from runs.errors import RunNotFound
+from runs.models import Call, Run, RunStatus
+from runs.transcript import read_transcript
+
+MOST_CALLS = 1000
+MOST_TAKEOVERS = 100
+RESUMED = "agent.run.crash_resumed"
+# Bodies are never read for a list (ruling 12).
+BODIES = ("seal",)
+CALL_FACTS = (
+    "step",
+    "index",
+    "server",
+    "tool",
+    "step_key",
+    "fate",
+    "settlement",
+    "intent",
+    "attempt",
+    "marked_at",
+    "settled_at",
+    "late_finding",
+)
+
+
+def run_head(run_id: UUID) -> Run:
+    """Return a run's head. Raises `RunNotFound`."""
+    run = Run.objects.defer(*BODIES).filter(id=run_id).first()
+    if run is None:
+        raise RunNotFound(f"there is no run {run_id}")
+    return run
+
+
+def lease_of(run: Run) -> dict[str, Any] | None:
+    """Return the lease of a running run: the head's holder and that holder's deadline; None for any other."""
+    if run.status != RunStatus.RUNNING or run.holder is None:
+        return None
+    holder = Holder.objects.filter(id=run.holder).first()
+    return {
+        "name": f"checkpoint:{run.id}",
+        "holder": holder.name if holder else str(run.holder),
+        "until": holder.renew_by if holder else None,
+    }
+
+
+def calls_of(run: Run) -> tuple[list[dict[str, Any]], bool]:
+    """Return the run's calls in order, at most 1000, and whether there are more.
+
+    A write is told from its mark, anything else from its event: without the event log, reads are not told.
+    """
+    told: dict[tuple[int, int], dict[str, Any]] = {}
+    contents = (
+        RunEvent.objects.filter(correlation_id=run.correlation_id, run_id=run.id, kind="tool.call")
+        .order_by("number")
+        .values_list("content", "at")
+    )
+    for content, at in contents[: MOST_CALLS + 1]:
+        call = _from_event(json.loads(content), at)
+        told[call["step"], call["index"]] = call
+    marks = Call.objects.filter(run_id=run.id).order_by("step", "index").values(*CALL_FACTS)
+    for mark in marks[: MOST_CALLS + 1]:
+        told[mark["step"], mark["index"]] = {**mark, "effect": "write"}
+    calls = [told[place] for place in sorted(told)]
+    return calls[:MOST_CALLS], len(calls) > MOST_CALLS
+
+
+def _from_event(event: dict[str, Any], at: Any) -> dict[str, Any]:
+    """Return a call as its event tells it, without args and result."""
+    return {
+        "step": event["step"],
+        "index": event["index"],
+        "server": event["server"],
+        "tool": event["tool"],
+        "effect": event["effect"],
+        "step_key": event["key"],
+        "fate": event["fate"],
+        "settlement": event["settlement"],
+        "marked_at": None,
+        "settled_at": at,
+    }
+
+
+def takeovers_of(run: Run) -> list[dict[str, Any]]:
+    """Return each crash resume as the audit log tells it (CR-19), oldest first, at most 100."""
+    rows = AuditRow.objects.filter(run_id=run.id, action=RESUMED).order_by("id")[:MOST_TAKEOVERS]
+    return [{**row.detail, "at": row.at} for row in rows]
+
+
+def answer_of(run: Run) -> dict[str, Any]:
+    """Return `answer`, None before the end; where it cannot be opened, `answer_missing` says why."""
+    if not run.is_ended:
+        return {"answer": None}
+    try:
+        return {"answer": read_transcript(run)["answer"]}
+    except LiyagentError as error:
+        return {"answer": None, "answer_missing": error.title}
