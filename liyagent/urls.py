@@ -11,6 +11,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("liyagent.core.urls")),
     path("api/", include("liyagent.agents.urls")),
+    path("api/", include("runs.urls")),
     re_path(r"^api/(?P<rest>.*)$", UnknownAddress.as_view(), name="unknown-address"),
 ]
 handler400 = "liyagent.core.api.bad_request"

@@ -1,0 +1,4 @@
+"""The console: Django's admin site for operators.
+
+Tables: none. Each room registers its own pages; here is what concerns the site as a whole.
+"""

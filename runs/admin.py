@@ -1,0 +1,145 @@
+"""Runs and their marked calls in the console: to read. No list reads a body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from liyagent.core.readonly import ReadOnlyAdmin
+from liyagent.core.tables import cell
+from liyagent.leases.models import Holder
+from runs.head import BODIES, calls_of, lease_of, takeovers_of
+from runs.models import Call, Run
+
+CALL_COLUMNS = (
+    "step",
+    "index",
+    "server",
+    "tool",
+    "effect",
+    "fate",
+    "settlement",
+    "marked_at",
+    "settled_at",
+)
+TAKEOVER_COLUMNS = ("at", "attempt", "losses", "cause", "step", "holder")
+
+
+@admin.register(Run)
+class RunAdmin(ReadOnlyAdmin):
+    """Newest first."""
+
+    list_display = (
+        "id",
+        "status",
+        "agent_key",
+        "model_steps",
+        "losses",
+        "holder_name",
+        "mission",
+        "created_at",
+    )
+    list_filter = ("status", "entry", "agent_key")
+    search_fields = ("=id", "=correlation_id", "=mission")
+    search_help_text = "A run's id, its correlation id or its mission, in full"
+    show_full_result_count = False
+    list_per_page = 50
+    ordering = ("-created_at", "-id")
+    fields = (
+        *(field.name for field in Run._meta.fields if field.name not in BODIES),
+        "lease",
+        "calls",
+        "takeovers",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Leave the seal in the database; bring the holder's name along."""
+        name = Holder.objects.filter(id=OuterRef("holder")).values("name")
+        rows: QuerySet[Any] = super().get_queryset(request).defer(*BODIES)
+        return rows.annotate(held_by=Subquery(name))
+
+    @admin.display(description="holder")
+    def holder_name(self, run: Any) -> str:
+        """Name who carries the run."""
+        return cell(run.held_by or run.holder)
+
+    @admin.display
+    def lease(self, run: Run) -> str:
+        """Show the lease of a running run."""
+        lease = lease_of(run)
+        return f"{lease['name']}: {lease['holder']} until {cell(lease['until'])}" if lease else "-"
+
+    @admin.display
+    def calls(self, run: Run) -> SafeString:
+        """Show each call, in order, with what became of it."""
+        calls, is_truncated = calls_of(run)
+        shown = table(CALL_COLUMNS, calls)
+        return format_html("{}<p>There are more.</p>", shown) if is_truncated else shown
+
+    @admin.display
+    def takeovers(self, run: Run) -> SafeString:
+        """Show how often and where the run was taken over, and how each call was settled."""
+        found = [
+            {
+                **row,
+                "settled": ", ".join(f"{it['call']}: {it['settlement']}" for it in row["calls"]),
+            }
+            for row in takeovers_of(run)
+        ]
+        return table((*TAKEOVER_COLUMNS, "settled"), found)
+
+
+@admin.register(Call)
+class CallAdmin(ReadOnlyAdmin):
+    """Marked writes, newest first."""
+
+    list_display = (
+        "id",
+        "run_link",
+        "step",
+        "index",
+        "server",
+        "tool",
+        "intent",
+        "fate",
+        "settlement",
+        "marked_at",
+    )
+    list_filter = ("fate", "settlement", "intent", "server")
+    search_fields = ("=run_id", "=correlation_id", "=step_key")
+    search_help_text = "A run's id, a correlation id or a step key, in full"
+    show_full_result_count = False
+    ordering = ("-id",)
+    exclude = ("sealed", "outcome")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Leave the sealed bytes in the database."""
+        return super().get_queryset(request).defer("sealed", "outcome")
+
+    @admin.display(description="run", ordering="run_id")
+    def run_link(self, call: Call) -> SafeString:
+        """Lead to the run."""
+        address = reverse("admin:runs_run_change", args=[call.run_id])
+        return format_html('<a href="{}">{}</a>', address, call.run_id)
+
+
+def table(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> SafeString:
+    """Return rows as an HTML table, everything escaped."""
+    if not rows:
+        return format_html("{}", "-")
+    heads = format_html_join("", "<th>{}</th>", ((it.replace("_", " "),) for it in columns))
+    lines = format_html_join(
+        "",
+        "<tr>{}</tr>",
+        (
+            (format_html_join("", "<td>{}</td>", ((cell(row.get(it)),) for it in columns)),)
+            for row in rows
+        ),
+    )
+    return format_html("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", heads, lines)

@@ -1,0 +1,133 @@
+"""List, show, start and stop runs."""
+
+from __future__ import annotations
+
+import getpass
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from liyagent.core.errors import BadInput
+from liyagent.core.tables import aligned, cell
+from runs.await_end import wait_for_end
+from runs.head import answer_of, calls_of, lease_of, run_head, takeovers_of
+from runs.listing import list_runs
+from runs.models import RunStatus
+from runs.start import start_run
+from runs.stop import stop_run
+
+ENTRY = "cli"
+LIST_HEADS = ("ID", "STATUS", "AGENT", "STEPS", "LOSSES", "MISSION", "CREATED")
+CALL_HEADS = ("STEP", "CALL", "EFFECT", "FATE", "SETTLEMENT", "SETTLED")
+HEAD_FACTS = (
+    "id", "status", "reason", "agent_key", "agent_version", "entry", "started_by", "mission", "request_id",
+    "attempt", "losses", "model_steps", "input_tokens", "output_tokens", "stop_requested",
+    "created_at", "taken_at", "ended_at",
+)  # fmt: skip
+WAIT_SECONDS = 3600
+
+
+class Command(BaseCommand):
+    """One subcommand a verb."""
+
+    help = "Runs: list | show ID | stop ID --reason R | start AGENT --task T --user USER [--wait]"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """One subcommand a verb."""
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        listed = verbs.add_parser("list", help="the newest runs")
+        listed.add_argument("--status")
+        listed.add_argument("--agent")
+        verbs.add_parser("show", help="all that is known of a run").add_argument("id")
+        stop = verbs.add_parser("stop", help="end a run at its next step")
+        stop.add_argument("id")
+        stop.add_argument("--reason", required=True)
+        start = verbs.add_parser("start", help="start a run; a running `serve` carries it")
+        start.add_argument("agent")
+        start.add_argument("--task", required=True)
+        start.add_argument("--user", default="", help="on whose behalf; by default nobody's")
+        start.add_argument("--wait", action="store_true", help="until it ended; print its answer")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do what the subcommand says."""
+        getattr(self, f"_{options['verb']}")(options)
+
+    def _list(self, options: dict[str, Any]) -> None:
+        page = list_runs({name: options[name] for name in ("status", "agent") if options[name]})
+        rows = [
+            (it.id, it.status, it.agent_key, it.model_steps, it.losses, it.mission, it.created_at)
+            for it in page.runs
+        ]
+        self.stdout.write(aligned(LIST_HEADS, rows))
+
+    def _show(self, options: dict[str, Any]) -> None:
+        run = run_head(run_id_of(options["id"]))
+        lease = lease_of(run)
+        facts = [(name, getattr(run, name)) for name in HEAD_FACTS]
+        if lease:
+            facts.append(("lease", f"{lease['holder']} until {cell(lease['until'])}"))
+        facts += [("taken over", told_takeover(row)) for row in takeovers_of(run)]
+        self.stdout.write(aligned(("FACT", "VALUE"), facts))
+        calls, is_truncated = calls_of(run)
+        rows = [
+            (
+                f"{it['step']}.{it['index']}",
+                f"{it['server']}/{it['tool']}",
+                it["effect"],
+                it["fate"] or "in flight",
+                it["settlement"],
+                it["settled_at"],
+            )
+            for it in calls
+        ]
+        if rows:
+            self.stdout.write("\n" + aligned(CALL_HEADS, rows))
+        if is_truncated:
+            self.stdout.write("there are more calls")
+
+    def _stop(self, options: dict[str, Any]) -> None:
+        run = stop_run(
+            run_id=run_id_of(options["id"]), actor=operator_name(), reason=options["reason"]
+        )
+        self.stdout.write(f"{run.id} stops at its next step")
+
+    def _start(self, options: dict[str, Any]) -> None:
+        started = start_run(
+            agent_key=options["agent"],
+            task=options["task"],
+            entry=ENTRY,
+            started_by=options["user"],
+            mission="",
+            request_id="",
+        )
+        self.stdout.write(str(started.run_id))
+        if options["wait"]:
+            wait_for_end(started.run_id, seconds=WAIT_SECONDS)
+            self._print_end(started.run_id)
+
+    def _print_end(self, run_id: UUID) -> None:
+        run = run_head(run_id)
+        answer = answer_of(run)
+        self.stdout.write(str(answer["answer"] or run.reason or run.status))
+        if run.status != RunStatus.ANSWERED:
+            raise BadInput(f"run {run_id} is {run.status}")
+
+
+def run_id_of(text: str) -> UUID:
+    """Return a run's id. Raises `BadInput`."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise BadInput(f"{text!r} is no run id; `manage.py runs list` shows them") from None
+
+
+def told_takeover(row: dict[str, Any]) -> str:
+    """Return one takeover on one line."""
+    calls = ", ".join(f"{it['call']} {it['settlement']}" for it in row["calls"]) or "no open call"
+    return f"{cell(row['at'])} attempt {row['attempt']}, loss {row['losses']} ({row['cause']}), step {row['step']}: {calls}"
+
+
+def operator_name() -> str:
+    """Return `cli:<user of this machine>`, the name that the audit row of a change bears."""
+    return f"cli:{getpass.getuser()}"
