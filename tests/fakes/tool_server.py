@@ -61,6 +61,7 @@ class ToolServer:
     json_response: bool = True
     port: int = 0
     received: list[dict[str, Any]] = field(default_factory=list)
+    tokens: list[str] = field(default_factory=list)
     ledger: list[Effect] = field(default_factory=list)
     descriptions: dict[str, str] = field(default_factory=dict)
     _next: dict[str, deque[Behaviour]] = field(default_factory=lambda: defaultdict(deque))
@@ -187,6 +188,7 @@ class _Steered:
         body = await _body(receive)
         message = json.loads(body)
         self.fake.received.append(message)
+        self.fake.tokens.append(dict(scope["headers"]).get(b"authorization", b"").decode())
         method = message["method"]
         if self.fake.legacy and method == "server/discover":
             await _answer(send, 400, b"{}")

@@ -1,4 +1,4 @@
-"""What the gateway's tests share: calls, payloads, a scope that remembers, and a tool server."""
+"""Tool servers for the tests of the gateway, and caches that do not outlive a test."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from collections.abc import Iterator
 import pytest
 
 from liyagent.gateway import mcp
-from liyagent.gateway.contracts import Address
+from liyagent.gateway.active import forget_policies
+from liyagent.gateway.contracts import forget_contracts
 from tests.fakes.tool_server import ToolServer
+
+
+@pytest.fixture(autouse=True)
+def _nothing_cached() -> None:
+    """Each test has a database of its own, and reads it anew."""
+    forget_contracts()
+    forget_policies()
 
 
 @pytest.fixture
@@ -27,21 +35,9 @@ def legacy_server() -> Iterator[ToolServer]:
         mcp.close_all()
 
 
-@pytest.fixture(params=["stateless", "legacy"])
+@pytest.fixture(params=["tool_server", "legacy_server"])
 def any_server(request: pytest.FixtureRequest) -> ToolServer:
     """Each of the two in turn."""
-    name = {"stateless": "tool_server", "legacy": "legacy_server"}[request.param]
-    server = request.getfixturevalue(name)
+    server = request.getfixturevalue(request.param)
     assert isinstance(server, ToolServer)
     return server
-
-
-@pytest.fixture
-def address(tool_server: ToolServer) -> Address:
-    """Where the stateless server is reached."""
-    return address_for(tool_server)
-
-
-def address_for(server: ToolServer) -> Address:
-    """Return the address under which calls reach `server`."""
-    return Address(server="jira", transport="http", url=server.url, bearer_env="")
