@@ -9,7 +9,7 @@ import psycopg
 from django.db import connections
 from psycopg import sql
 
-from liyagent.core import database
+from liyagent.core.database import close_hot_pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +44,7 @@ class Template:
 def close_connections() -> None:
     """Close Django's connections of this thread and the hot path's pool."""
     connections.close_all()
-    close_pool = getattr(database, "close_hot_pool", None)
-    if close_pool is not None:
-        close_pool()
+    close_hot_pool()
 
 
 def url_of(url: str, name: str) -> str:

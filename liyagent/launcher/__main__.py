@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
     up.add_argument(
         "--port", type=int, action="append", help="one for each app process (8000 and 8001)"
     )
-    up.add_argument("--vendors-port", type=int, default=8010)
+    up.add_argument("--vendors-port", type=int, default=8090, help="8090")
     asked = parser.parse_args(arguments)
     try:
         if asked.verb == "up":

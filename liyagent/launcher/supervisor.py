@@ -67,8 +67,9 @@ class Supervisor:
             try:
                 env = self._environment(self._database(stack))
                 self._once("migrating the database", ["manage.py", "migrate", "--no-input"], env)
+                self._start_vendors(stack, env)
                 self._once("seeding the demo", ["manage.py", "seed"], env)
-                self._start_services(stack, env)
+                self._start_apps(stack, env)
                 self._tell_ready()
                 self._watch()
             except Stopping:
@@ -137,10 +138,16 @@ class Supervisor:
         finally:
             step.end()
 
-    def _start_services(self, stack: ExitStack, env: dict[str, str]) -> None:
-        plan = self._plan
-        runs = [sys.executable, "-m", "liyagent.demo.vendors", "--port", str(plan.vendors_port)]
-        vendors = self._service("vendors", [*runs, "--ledger", str(plan.state.ledgers)], env)
+    def _start_vendors(self, stack: ExitStack, env: dict[str, str]) -> None:
+        """Before the seed, which reads what they offer."""
+        state = self._plan.state
+        command = [sys.executable, "-m", "liyagent.demo.vendors"]
+        command += ["--port", str(self._plan.vendors_port), "--ledger", str(state.ledgers)]
+        vendors = self._service("vendors", command, env)
+        stack.callback(self._stop, [vendors], VENDORS_STOP_SECONDS)
+        self._start([vendors])
+
+    def _start_apps(self, stack: ExitStack, env: dict[str, str]) -> None:
         apps = [
             self._service(
                 f"app-{port}",
@@ -148,15 +155,18 @@ class Supervisor:
                 env,
                 ready_port=port,
             )
-            for port in plan.ports
+            for port in self._plan.ports
         ]
-        stack.callback(self._stop, [vendors], VENDORS_STOP_SECONDS)
         stack.callback(self._stop, apps, drain_seconds() + GRACE_SECONDS)
-        self._services = [vendors, *apps]
-        for service in self._services:
+        self._start(apps)
+
+    def _start(self, services: list[Service]) -> None:
+        """Start them side by side, then wait for each; they are watched from then on."""
+        for service in services:
             service.start()
-        for service in self._services:
+        for service in services:
             self._wait_ready(service)
+        self._services += services
 
     def _service(
         self, name: str, command: list[str], env: dict[str, str], *, ready_port: int | None = None
