@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 from django.conf import settings
+from django.core.management import call_command
 from django.db import connections
 from pytest_django.plugin import DjangoDbBlocker
 
@@ -20,20 +21,21 @@ NUMBERS = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def migrated_template(
-    django_db_setup: None, django_db_blocker: DjangoDbBlocker
+    django_test_environment: None, django_db_blocker: DjangoDbBlocker, worker_id: str
 ) -> Iterator[Template]:
-    """Clone the test database once per process, so that later clones need not empty it of sessions."""
-    url = os.environ["DATABASE_URL"]
-    source = str(settings.DATABASES["default"]["NAME"])
-    with psycopg.connect(url_of(url, "postgres"), autocommit=True) as admin:
-        template = Template(name=f"{source}_template", admin=admin)
-        with django_db_blocker.unblock():
-            close_connections()
-        admin.execute(
-            "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [source]
-        )
+    """Migrate a database once per process, for every `fresh_db` to be cloned from.
+
+    Not pytest-django's own: that is set up only where a selected test bears its mark.
+    """
+    with psycopg.connect(url_of(os.environ["DATABASE_URL"], "postgres"), autocommit=True) as admin:
+        template = Template(name=f"template_{worker_id}", admin=admin)
         template.drop(template.name)
-        template.run("create database {} template {}", template.name, source)
+        template.run("create database {}", template.name)
+        with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
+            close_connections()
+            patch.setitem(connections["default"].settings_dict, "NAME", template.name)
+            call_command("migrate", verbosity=0)
+            close_connections()
         yield template
         template.drop(template.name)
 
@@ -46,7 +48,7 @@ def fresh_db(
 
     Commits are real. Do not ask for `db` beside it.
     """
-    name = f"{settings.DATABASES['default']['NAME']}_{next(NUMBERS)}"
+    name = f"{migrated_template.name}_{next(NUMBERS)}"
     url = url_of(os.environ["DATABASE_URL"], name)
     migrated_template.clone(name)
     with django_db_blocker.unblock():
