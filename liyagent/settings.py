@@ -36,6 +36,7 @@ INSTALLED_APPS = [
     "liyagent.gateway",
     "liyagent.transcripts",
     "runs",
+    "liyagent.demo",
     "liyagent.console",
 ]
 MIDDLEWARE = [
