@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from liyagent.agents.definitions import contain_agent, release_agent
-from liyagent.agents.files import load_agents
+from liyagent.agents.load import load_agents_file
 from liyagent.agents.models import Agent
 from liyagent.core.tables import aligned
 
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         getattr(self, f"_{options['verb']}")(options)
 
     def _load(self, options: dict[str, Any]) -> None:
-        for agent in load_agents(options["file"], actor=operator_name()):
+        for agent in load_agents_file(options["file"], actor=operator_name()):
             self.stdout.write(f"{agent.key} version {agent.version}")
 
     def _list(self, options: dict[str, Any]) -> None:
