@@ -24,6 +24,7 @@ from liyagent.core.addresses import ForbiddenAddress, check_addresses
 BeforeSend = Callable[[httpx2.Request], None]
 
 SCHEMES = ("http", "https")
+PORTS = 1 << 16
 # The connection stands and is this request's alone; its first byte is the next thing to be written.
 BEFORE_FIRST_BYTE = "http11.send_request_headers.started"
 TIMEOUT_SECONDS = 30.0
@@ -82,21 +83,24 @@ class _Guard:
             allowed = settings.LIYAGENT.allowed_private_hosts
         return check_addresses(host, [str(entry[4][0]) for entry in found], allowed=allowed)
 
-    def check_scheme(self, request: httpx2.Request) -> None:
+    def check_url(self, request: httpx2.Request) -> None:
         if request.url.scheme not in SCHEMES:
             raise ForbiddenAddress(
                 f"{request.url.scheme!r} is no scheme to call; it wants http or https"
             )
+        if request.url.port is not None and not 0 < request.url.port < PORTS:
+            raise ForbiddenAddress(f"{request.url.port} is no port; it wants one from 1 to 65535")
 
     def trace(self, request: httpx2.Request) -> Callable[[str, Any], None]:
         before_send = self.before_send
         earlier = request.extensions.get("trace")
 
         def on_event(name: str, info: Any) -> None:
-            if name == BEFORE_FIRST_BYTE and before_send is not None:
-                before_send(request)
             if earlier is not None:
                 earlier(name, info)
+            # Last, with nothing else before the write.
+            if name == BEFORE_FIRST_BYTE and before_send is not None:
+                before_send(request)
 
         return on_event
 
@@ -133,7 +137,7 @@ class GuardedTransport(httpx2.HTTPTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request. Raises `ForbiddenAddress`, what `before_send` raises, and httpx's own errors."""
-        self._guard.check_scheme(request)
+        self._guard.check_url(request)
         request.extensions = {**request.extensions, "trace": self._guard.trace(request)}
         return super().handle_request(request)
 
@@ -157,7 +161,7 @@ class GuardedAsyncTransport(httpx2.AsyncHTTPTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request. Raises `ForbiddenAddress`, what `before_send` raises, and httpx's own errors."""
-        self._guard.check_scheme(request)
+        self._guard.check_url(request)
         request.extensions = {**request.extensions, "trace": self._guard.async_trace(request)}
         return await super().handle_async_request(request)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from liyagent.core.addresses import ForbiddenAddress
 from liyagent.core.environment import read_secret
 from liyagent.core.errors import BadInput
 from liyagent.core.outbound import guarded_client
@@ -129,7 +130,7 @@ def _our_errors(request: ModelRequest) -> Iterator[None]:
         raise from_status(error.response, model=request.model) from None
     except openai.APIConnectionError as error:
         raise from_connection(error.__cause__ or error) from None
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, ForbiddenAddress) as error:
         raise from_connection(error) from None
 
 

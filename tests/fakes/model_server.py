@@ -11,7 +11,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,6 +21,7 @@ from liyagent.providers.script import BadScript, Script, play, read_script
 from liyagent.providers.types import Finish, Message, Role
 from liyagent.providers.wire_names import wire_name
 
+DRIP_BYTES = 50
 PATH = "/v1/chat/completions"
 REASONS = {
     Finish.STOP: "stop",
@@ -40,7 +41,9 @@ def call(name: str, arguments: Any = None, *, id: Any = "call_9f3KqZ1vX7", **qui
 
 @dataclass(kw_only=True)
 class Turn:
-    """One answer. `raw` is sent instead of a completion; `cut_after` closes the connection after so many bytes."""
+    """One answer. `raw` is sent instead of a completion; `cut_after` closes the connection after so many
+    bytes; `drip_seconds` passes between pieces of 50 bytes.
+    """
 
     text: Any = ""
     calls: Sequence[Any] = ()
@@ -51,6 +54,7 @@ class Turn:
     raw: str | bytes | None = None
     delay_seconds: float = 0.0
     cut_after: int | None = None
+    drip_seconds: float = 0.0
 
     def content(self, model: Any) -> bytes:
         """The bytes of the body."""
@@ -171,12 +175,20 @@ class ModelServer:
                     ConnectionError
                 ):  # who asked may be gone: a timeout, a kill
                     self.end_headers()
-                    self.wfile.write(content[: turn.cut_after])
+                    for piece in _pieces(content[: turn.cut_after], turn.drip_seconds):
+                        self.wfile.write(piece)
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is http.server's
                 """Say nothing; `requests` remembers."""
 
         return Handler
+
+
+def _pieces(content: bytes, drip_seconds: float) -> Iterator[bytes]:
+    size = DRIP_BYTES if drip_seconds else len(content) or 1
+    for start in range(0, len(content), size):
+        time.sleep(drip_seconds)
+        yield content[start : start + size]
 
 
 def pairing_fault(body: dict[str, Any]) -> str:

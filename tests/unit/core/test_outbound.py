@@ -146,6 +146,12 @@ def test_only_http_and_https_are_called(get: Get, server: RecordingServer, schem
     assert server.received == []
 
 
+@pytest.mark.parametrize("port", [0, 65536, 99999])
+def test_a_port_that_is_none_is_refused(get: Get, port: int) -> None:
+    with pytest.raises(ForbiddenAddress, match="no port"):
+        get(f"http://127.0.0.1:{port}/", allowed_private_hosts=LOCAL)
+
+
 @pytest.fixture
 def resolver(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A name server whose first answer for `rebound.test` is listed and whose later ones are not."""
