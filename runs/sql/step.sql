@@ -90,6 +90,9 @@ BEGIN
             ON CONFLICT (run_id, step, index) DO UPDATE SET attempt = EXCLUDED.attempt, holder = EXCLUDED.holder,
                 deadline = EXCLUDED.deadline
                 WHERE runs_call.fate = '';
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'call % of step % of run % is settled: not marked again', p_index, p_step, p_run;
+        END IF;
     END IF;
     RETURN QUERY SELECT v.stop_requested, liyagent_config_version(),
             extract(epoch FROM c.deadline - liyagent_now())::double precision, NULL::bigint
@@ -112,6 +115,9 @@ BEGIN
         UPDATE runs_call SET fate = p_fate, settlement = p_settlement, outcome = p_outcome,
                 settled_at = liyagent_now(), late_look_at = liyagent_now() + make_interval(secs => p_late_look_seconds)
             WHERE run_id = p_run AND step = p_step AND index = p_index AND fate = '';
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'call % of step % of run % is not open: not settled', p_index, p_step, p_run;
+        END IF;
         IF p_action <> '' THEN
             PERFORM liyagent_audit(p_action, 'agent:' || v.agent_key, v.mission, v.correlation_id, p_run,
                 v.request_id, p_detail);

@@ -28,22 +28,26 @@ END $$;
 
 -- Claim runs from a holder that is lost: compare and set on (attempt, running), so of two claims one wins, and a
 -- loss is counted once (CR-13). Read-backs wait for the open marks' own deadlines; a holder that is proven dead
--- sends no more, so its own marks need no wait (ruling 4).
+-- sends no more, so its own marks need no wait (ruling 4). The heads are locked first, in one order: a mark under
+-- way is then stored, and the next statement, with a snapshot of its own, sees its deadline (ruling 39).
 CREATE FUNCTION liyagent_claim(p_runs uuid[], p_attempts int[], p_cause text, p_proven uuid)
-RETURNS TABLE (run uuid, attempt int, losses smallint) LANGUAGE sql AS $$
+RETURNS TABLE (run uuid, attempt int, losses smallint) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM runs_run r WHERE r.id = ANY (p_runs) AND r.status = 'running' ORDER BY r.id FOR NO KEY UPDATE;
+    RETURN QUERY
     UPDATE runs_run r SET status = 'queued', holder = NULL, losses = r.losses + 1, last_loss = p_cause,
             settle_after = GREATEST(r.settle_after, (
                 SELECT max(c.deadline) FROM runs_call c
                 WHERE c.run_id = r.id AND c.fate = '' AND c.holder IS DISTINCT FROM p_proven))
         FROM unnest(p_runs, p_attempts) AS lost(id, attempt)
         WHERE r.id = lost.id AND r.attempt = lost.attempt AND r.status = 'running'
-        RETURNING r.id, r.attempt, r.losses
-$$;
+        RETURNING r.id, r.attempt, r.losses;
+END $$;
 
 -- Claim what lapsed: the holder did not renew, or has no row at all (a missing row counts as lapsed, ruling 2).
 -- Never the sweeper's own runs. Nothing until one grace after the server's start and after this very connection was
 -- made (ruling 3): holders could not renew while the server was away, and a crash of its backends leaves its start
--- time as it was, but no connection.
+-- time as it was, but no connection. A locked head is left to the next sweep: one run never holds up the others.
 CREATE FUNCTION liyagent_sweep(p_sweeper uuid, p_limit int, p_grace_seconds double precision)
 RETURNS TABLE (run uuid, attempt int, losses smallint) LANGUAGE plpgsql AS $$
 DECLARE v_runs uuid[]; v_attempts int[];
@@ -55,9 +59,9 @@ BEGIN
     END IF;
     SELECT array_agg(lost.id), array_agg(lost.attempt) INTO v_runs, v_attempts FROM (
         SELECT r.id, r.attempt FROM runs_run r LEFT JOIN leases_holder h ON h.id = r.holder
-            WHERE r.status = 'running' AND r.holder <> p_sweeper
+            WHERE r.status = 'running' AND r.holder IS DISTINCT FROM p_sweeper
                 AND (h.id IS NULL OR h.renew_by < liyagent_now())
-            ORDER BY r.id LIMIT p_limit) AS lost;
+            ORDER BY r.id LIMIT p_limit FOR NO KEY UPDATE OF r SKIP LOCKED) AS lost;
     IF v_runs IS NULL THEN RETURN; END IF;
     RETURN QUERY SELECT * FROM liyagent_claim(v_runs, v_attempts, 'lapse', NULL);
 END $$;
@@ -69,7 +73,7 @@ DECLARE v_runs uuid[]; v_attempts int[];
 BEGIN
     SELECT array_agg(lost.id), array_agg(lost.attempt) INTO v_runs, v_attempts FROM (
         SELECT r.id, r.attempt FROM runs_run r WHERE r.status = 'running' AND r.holder = p_dead
-            ORDER BY r.id LIMIT p_limit) AS lost;
+            ORDER BY r.id LIMIT p_limit FOR NO KEY UPDATE SKIP LOCKED) AS lost;
     IF v_runs IS NULL THEN RETURN; END IF;
     RETURN QUERY SELECT * FROM liyagent_claim(v_runs, v_attempts, 'proof', p_dead);
 END $$;
@@ -79,12 +83,12 @@ CREATE FUNCTION liyagent_release(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_handover boolean, p_until_settled boolean,
     p_kinds text[], p_contents text[]
 ) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
-DECLARE v record;
+DECLARE v record; v_deadline timestamptz;
 BEGIN
+    SELECT max(c.deadline) INTO v_deadline FROM runs_call c WHERE c.run_id = p_run AND c.fate = '';
     UPDATE runs_run r SET sequence = p_sequence, seal = p_seal, status = 'queued', holder = NULL,
-            handovers = r.handovers + p_handover::int, not_before = CASE WHEN p_until_settled THEN r.settle_after END,
-            settle_after = GREATEST(r.settle_after, (
-                SELECT max(c.deadline) FROM runs_call c WHERE c.run_id = r.id AND c.fate = ''))
+            handovers = r.handovers + p_handover::int, settle_after = GREATEST(r.settle_after, v_deadline),
+            not_before = CASE WHEN p_until_settled THEN GREATEST(r.settle_after, v_deadline) END
         WHERE r.id = p_run AND r.attempt = p_attempt AND r.status = 'running' AND r.sequence = p_sequence - 1
         RETURNING r.correlation_id, r.mission, r.recording, r.events_missing, r.stop_requested INTO v;
     IF FOUND THEN
@@ -129,13 +133,16 @@ $$;
 
 -- A process that ends gives back all it still carries: no loss. Its threads are fenced out by this; what they sent
 -- before may be read back after their marks' deadlines (ruling 10).
-CREATE FUNCTION liyagent_hand_over(p_holder uuid) RETURNS TABLE (run uuid, attempt int) LANGUAGE sql AS $$
+CREATE FUNCTION liyagent_hand_over(p_holder uuid) RETURNS TABLE (run uuid, attempt int) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM runs_run r WHERE r.holder = p_holder AND r.status = 'running' ORDER BY r.id FOR NO KEY UPDATE;
+    RETURN QUERY
     UPDATE runs_run r SET status = 'queued', holder = NULL, handovers = r.handovers + 1,
             settle_after = GREATEST(r.settle_after, (
                 SELECT max(c.deadline) FROM runs_call c WHERE c.run_id = r.id AND c.fate = ''))
         WHERE r.holder = p_holder AND r.status = 'running'
-        RETURNING r.id, r.attempt
-$$;
+        RETURNING r.id, r.attempt;
+END $$;
 
 -- Queued runs whose sealing key no living process has are paused, and queued again once one has it (ruling 16).
 CREATE FUNCTION liyagent_pause_unreadable() RETURNS TABLE (run uuid, status text, key_id text) LANGUAGE sql AS $$
