@@ -132,15 +132,12 @@ class Tool(models.Model):
                 name="gateway_tool_key",
                 condition=(
                     Q(key_place=KeyPlaceChoice.NONE, key_field="", key_window_seconds=0)
-                    | (
-                        Q(key_place=KeyPlaceChoice.ARGUMENT, key_window_seconds__gt=0)
-                        & ~Q(key_field="")
-                    )
-                    | Q(key_place=KeyPlaceChoice.META, key_field="", key_window_seconds__gt=0)
+                    | (Q(key_place=KeyPlaceChoice.ARGUMENT) & ~Q(key_field=""))
+                    | Q(key_place=KeyPlaceChoice.META, key_field="")
                 ),
                 violation_error_message=(
-                    "A key wants place `argument` with a field or `meta` without, and the seconds "
-                    "that the vendor keeps it; place `none` wants neither."
+                    "A key wants place `argument` with a field or `meta` without, and the seconds that the "
+                    "vendor dedupes on it (0: it only stores it); place `none` wants neither."
                 ),
             ),
             models.CheckConstraint(

@@ -176,18 +176,13 @@ class Migration(migrations.Migration):
                             ),
                             models.Q(
                                 ("key_place", "argument"),
-                                ("key_window_seconds__gt", 0),
                                 models.Q(("key_field", ""), _negated=True),
                             ),
-                            models.Q(
-                                ("key_field", ""),
-                                ("key_place", "meta"),
-                                ("key_window_seconds__gt", 0),
-                            ),
+                            models.Q(("key_field", ""), ("key_place", "meta")),
                             _connector="OR",
                         ),
                         name="gateway_tool_key",
-                        violation_error_message="A key wants place `argument` with a field or `meta` without, and the seconds that the vendor keeps it; place `none` wants neither.",
+                        violation_error_message="A key wants place `argument` with a field or `meta` without, and the seconds that the vendor dedupes on it (0: it only stores it); place `none` wants neither.",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("timeout_seconds__gt", 0), ("limit_bytes__gt", 0)),
