@@ -55,6 +55,7 @@ def test_the_fast_path_is_byte_identical(value: Any) -> None:
 @example(10**4299)
 def test_integers_keep_every_digit(number: int) -> None:
     assert canonical({"id": number, "beside": 1.5}) == b'{"beside":1.5,"id":%d}' % number
+    assert canonical([number]) == b"[%d]" % number
 
 
 @pytest.mark.parametrize(

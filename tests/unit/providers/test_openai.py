@@ -375,7 +375,7 @@ def test_an_answer_that_trickles_in_for_ever_is_unavailable_too(
 
 
 def test_an_answer_larger_than_can_be_kept_is_unavailable(answer_to: Say) -> None:
-    with pytest.raises(ModelUnavailable, match="larger than"):
+    with pytest.raises(ModelUnavailable, match="answer is larger than"):
         answer_to(text="x" * (16 << 20))
 
 
