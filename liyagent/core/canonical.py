@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from json.encoder import encode_basestring
 from typing import Any
 
 import orjson
@@ -14,6 +14,7 @@ from liyagent.core.errors import LiyagentError
 SAFE_INTEGER = 2**53 - 1
 # Stored values are at most 100 deep; envelopes around them add a few.
 MOST_DEPTH = 200
+LISTS = (list, tuple)
 FAST_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 FIRST_BEYOND_BMP = "\U00010000"
 
@@ -34,8 +35,10 @@ def canonical(value: Any) -> bytes:
         # Where keys stay in the BMP and no float occurs, orjson writes the same bytes ten times faster.
         if _is_simple(value, MOST_DEPTH):
             return orjson.dumps(value, option=FAST_OPTIONS)
-        return b"".join(_pieces(value, MOST_DEPTH))
-    except (orjson.JSONEncodeError, rfc8785.CanonicalizationError) as error:
+        out: list[str] = []
+        _write(value, MOST_DEPTH, out)
+        return "".join(out).encode()
+    except (orjson.JSONEncodeError, rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
         raise NotCanonical(f"no canonical form: {error}") from None
 
 
@@ -65,36 +68,54 @@ def _is_simple(value: Any, depth: int) -> bool:
     return all(_is_simple(item, depth - 1) for item in value)
 
 
-def _pieces(value: Any, depth: int) -> Iterator[bytes]:
-    if isinstance(value, int) and not isinstance(value, bool):
-        yield _digits(int(value))
+def _write(value: Any, depth: int, out: list[str]) -> None:
+    if isinstance(value, str):
+        out.append(_text(value))
+    elif isinstance(value, int) and not isinstance(value, bool):
+        out.append(_digits(int(value)))
     elif isinstance(value, dict):
-        yield from _object(value, _one_less(depth))
-    elif isinstance(value, list | tuple):
-        yield from _array(value, _one_less(depth))
+        _write_object(value, _one_less(depth), out)
+    elif isinstance(value, LISTS):
+        _write_array(value, _one_less(depth), out)
     else:
-        yield orjson.dumps(value) if type(value) is str else rfc8785.dumps(value)
+        out.append(_float(value) if type(value) is float else rfc8785.dumps(value).decode())
 
 
-def _object(value: dict[Any, Any], depth: int) -> Iterator[bytes]:
+def _write_object(value: dict[Any, Any], depth: int, out: list[str]) -> None:
     if not all(isinstance(key, str) for key in value):
         raise NotCanonical("no canonical form: object keys must be text")
-    start = b"{"
-    # RFC 8785 sorts by UTF-16 code units, which differs from code points beyond the BMP.
-    for key in sorted(value, key=lambda name: name.encode("utf-16be", "surrogatepass")):
-        yield start + rfc8785.dumps(key) + b":"
-        yield from _pieces(value[key], depth)
-        start = b","
-    yield b"{}" if start == b"{" else b"}"
+    start = "{"
+    for key in sorted(value, key=_utf16):
+        out += (start, _text(key), ":")
+        _write(value[key], depth, out)
+        start = ","
+    out.append("{}" if start == "{" else "}")
 
 
-def _array(value: list[Any] | tuple[Any, ...], depth: int) -> Iterator[bytes]:
-    yield b"["
+def _write_array(value: list[Any] | tuple[Any, ...], depth: int, out: list[str]) -> None:
+    out.append("[")
     for index, item in enumerate(value):
         if index:
-            yield b","
-        yield from _pieces(item, depth)
-    yield b"]"
+            out.append(",")
+        _write(item, depth, out)
+    out.append("]")
+
+
+def _utf16(name: str) -> bytes:
+    """RFC 8785 sorts by UTF-16 code units, which differs from code points beyond the BMP."""
+    return name.encode("utf-16be", "surrogatepass")
+
+
+def _text(value: str) -> str:
+    return encode_basestring(value if type(value) is str else str.__str__(value))
+
+
+def _float(value: float) -> str:
+    """Python and ECMAScript write the same shortest digits; they differ in exponents, `.0` and `-0`."""
+    text = repr(value)
+    if value == 0 or not text.lstrip("-")[0].isdigit() or "e" in text:
+        return rfc8785.dumps(value).decode()
+    return text.removesuffix(".0")
 
 
 def _one_less(depth: int) -> int:
@@ -103,8 +124,8 @@ def _one_less(depth: int) -> int:
     return depth - 1
 
 
-def _digits(number: int) -> bytes:
+def _digits(number: int) -> str:
     try:
-        return str(number).encode()
+        return str(number)
     except ValueError:
         raise NotCanonical("no canonical form: an integer of more than 4,300 digits") from None

@@ -48,6 +48,21 @@ def test_the_fast_path_is_byte_identical(value: Any) -> None:
     assert canonical(value) == rfc8785.dumps(value)
 
 
+@settings(max_examples=1000)
+@given(
+    st.floats(allow_nan=False, allow_infinity=False)
+    | st.floats(-1e18, 1e18)
+    | st.floats(-1e-3, 1e-3)
+)
+@example(9007199254740993.0)
+@example(1e15)
+@example(123456789012345680.0)
+@example(0.0001)
+@example(-0.0)
+def test_a_float_is_written_as_the_library_writes_it(number: float) -> None:
+    assert canonical(number) == rfc8785.dumps(number)
+
+
 @given(st.integers())
 @example(2**53)
 @example(-(2**53))
