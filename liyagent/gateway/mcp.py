@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import ExitStack
 from threading import Lock
 from typing import Any
@@ -35,16 +35,11 @@ def abandon(step_keys: Collection[str]) -> int:
 
     Their callers get `NotSent` or an answer in doubt at once: a drained run's send ends here (ruling 10).
     """
-    return cancel_calls(lambda payload: payload.key in step_keys)
-
-
-def cancel_calls(chosen: Callable[[Payload], bool]) -> int:
-    """Do the same for the calls whose payload `chosen` picks."""
     running = _running.found()
     if running is None:
         return 0
     portal, sessions = running
-    return portal.call(sessions.interrupt, chosen)
+    return portal.call(sessions.interrupt, frozenset(step_keys))
 
 
 def close_all() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Collection
 from typing import Any
 
 import anyio
@@ -73,16 +73,16 @@ class Sessions:
             f"{address.server}: its list of tools has more than {MOST_PAGES} pages"
         )
 
-    def interrupt(self, chosen: Callable[[Payload], bool]) -> int:
-        """Shut the connections of the calls that `chosen` picks; return how many there were."""
-        picked = [exchange for exchange in self._exchanges.values() if chosen(exchange.payload)]
+    def interrupt(self, step_keys: Collection[str]) -> int:
+        """Shut the connections of the calls on their way under these keys; return how many there were."""
+        picked = [it for it in self._exchanges.values() if it.payload.key in step_keys]
         for exchange in picked:
             exchange.interrupt("this process gave the call up")
         return len(picked)
 
     async def close(self) -> None:
         """Give up every call, close every session and connection."""
-        self.interrupt(lambda _payload: True)
+        self.interrupt({it.payload.key for it in self._exchanges.values()})
         tasks = [session.stop() for session in self._sessions.values()]
         self._sessions.clear()
         if tasks:
@@ -180,8 +180,10 @@ class Session:
         return self._client
 
     def stop(self) -> asyncio.Task[None]:
-        """Ask it to close; the task ends when it has."""
+        """Ask it to close, or stop opening it; the task ends when it has."""
         self._stop.set()
+        if not self.ready.is_set():
+            self._task.cancel()
         return self._task
 
     async def _hold(self) -> None:

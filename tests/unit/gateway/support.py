@@ -34,7 +34,7 @@ ASKER = Asker(
 
 def a_call(tool: str = "create_issue", *, asker: Asker = ASKER, **changes: Any) -> Call:
     """A write of `jira/<tool>` that every gate lets through, but for `changes`."""
-    given = {
+    given: dict[str, Any] = {
         "server": "jira",
         "tool": tool,
         "args": {"title": "disk full"},
@@ -59,7 +59,7 @@ def a_read(tool: str = "get_issue", **changes: Any) -> Call:
 
 def a_payload(tool: str = "create_issue", **changes: Any) -> Payload:
     """What leaves for a write of `jira/<tool>`, but for `changes`."""
-    given = {
+    given: dict[str, Any] = {
         "server": "jira",
         "tool": tool,
         "args": {"title": "disk full"},

@@ -101,21 +101,22 @@ def test_what_the_server_refused_failed_and_did_not_happen(any_server: ToolServe
 def test_a_write_that_times_out_is_unknown_and_its_late_answer_is_logged(
     any_server: ToolServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    any_server.next("create_issue", after=0.25)
+    assert read(any_server).fate is Fate.DONE
+    any_server.next("create_issue", after=0.5)
     with caplog.at_level(logging.WARNING, logger="liyagent.gateway.exchange"):
-        outcome = write(any_server, timeout_seconds=0.1)
+        outcome = write(any_server, timeout_seconds=0.2)
         assert outcome.fate is Fate.UNKNOWN
-        assert len(any_server.effects("create_issue")) == 1
         _until(lambda: "late answer of jira/create_issue is ignored" in caplog.text)
     assert not [it for it in any_server.received if it["method"] == "notifications/cancelled"]
     assert len(any_server.calls("create_issue")) == 1
+    assert len(any_server.effects("create_issue")) == 1
 
 
 def test_a_read_that_times_out_is_an_error(tool_server: ToolServer) -> None:
-    tool_server.next("get_issue", before=0.3)
-    outcome = read(tool_server, timeout_seconds=0.1)
+    tool_server.next("get_issue", before=0.5)
+    outcome = read(tool_server, timeout_seconds=0.2)
     assert outcome.fate is Fate.FAILED
-    assert "no answer within 0.1 s" in outcome.error
+    assert "no answer within 0.2 s" in outcome.error
 
 
 @pytest.mark.field("FL-75")
@@ -248,9 +249,8 @@ def test_an_answer_far_over_the_limit_is_not_read_to_its_end(tool_server: ToolSe
 
 @pytest.mark.parametrize("depth", [150, 900, 100_000])
 def test_a_bottomless_answer_hurts_nobody(tool_server: ToolServer, depth: int) -> None:
-    tool_server.next(
-        "get_issue", raw='{"structuredContent":{"x":%s%s}}' % ("[" * depth, "]" * depth)
-    )
+    nested = "[" * depth + "]" * depth
+    tool_server.next("get_issue", raw=f'{{"structuredContent":{{"x":{nested}}}}}')
     assert read(tool_server).fate is Fate.FAILED
     assert read(tool_server).fate is Fate.DONE
 
@@ -280,7 +280,7 @@ def test_a_catalogue_is_read_whole_and_page_by_page(tool_server: ToolServer) -> 
     }
     kind = '"resultType":"complete","ttlMs":0,"cacheScope":"private"'
     for name, more in (("one", ',"nextCursor":"2"'), ("two", "")):
-        tool = '{"name":"%s","inputSchema":{"type":"object"}}' % name
+        tool = f'{{"name":"{name}","inputSchema":{{"type":"object"}}}}'
         tool_server.next("tools/list", raw=f'{{{kind},"tools":[{tool}]{more}}}')
     assert [tool["name"] for tool in mcp.list_tools(address_for(tool_server))] == ["one", "two"]
 

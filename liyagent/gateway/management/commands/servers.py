@@ -8,7 +8,7 @@ import yaml
 from django.core.management.base import BaseCommand, CommandParser
 
 from liyagent.core.errors import BadInput
-from liyagent.gateway import mcp
+from liyagent.gateway import wire
 from liyagent.gateway.management.operator import operator_name, read_text
 from liyagent.gateway.models import ToolServer
 from liyagent.gateway.servers import find_server, load_servers
@@ -40,7 +40,7 @@ class Command(BaseCommand):
         try:
             verbs[options["verb"]](options)
         finally:
-            mcp.close_all()
+            wire.close_all()
 
     def _list(self, options: dict[str, Any]) -> None:
         for server in ToolServer.objects.prefetch_related("tools"):

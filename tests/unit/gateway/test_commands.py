@@ -1,0 +1,195 @@
+"""What an operator types, and how a slip is answered."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from liyagent.audit.models import AuditRow
+from liyagent.core.errors import BadInput, NotFound
+from liyagent.gateway.approve import find_tool
+from liyagent.gateway.models import Policy, ToolServer
+from tests.databases import FreshDatabase
+from tests.fakes.tool_server import ToolServer as FakeServer
+
+pytestmark = pytest.mark.usefixtures("fresh_db")
+
+FILE = """
+servers:
+  - key: jira
+    transport: http
+    url: URL
+    bearer_env: JIRA_TOKEN
+    tools:
+      create_issue:
+        key: {place: argument, field: step_key, window: 86400}
+        reader: {tool: jira/find, args: {key: "{{ key }}"}, match: {records: issues, field: step_key}}
+        timeout: 12.5
+        limit: 2048
+      get_issue: {effect: read}
+"""
+PERMIT = '@id("all") permit(principal, action, resource);'
+
+
+def run(*words: str) -> str:
+    """What the command prints."""
+    out = StringIO()
+    call_command(*words, stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def written(tmp_path: Path, text: str) -> str:
+    """The path of a file with that text."""
+    path = tmp_path / "file"
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_file_sets_contracts_that_the_catalogue_then_completes(
+    tmp_path: Path, tool_server: FakeServer
+) -> None:
+    file = written(tmp_path, FILE.replace("URL", tool_server.url))
+    assert "offers create_issue, get_issue, refuse, say" in run("servers", "load", file, "--sync")
+    tool = find_tool("jira/create_issue")
+    assert (tool.key_place, tool.key_field, tool.key_window_seconds) == (
+        "argument",
+        "step_key",
+        86400,
+    )
+    assert (tool.timeout_seconds, tool.limit_bytes, tool.is_offered) == (12.5, 2048, True)
+    assert tool.reader == {
+        "tool": "jira/find",
+        "args": {"key": "{{ key }}"},
+        "match": {"records": "issues", "field": "step_key"},
+    }
+    assert find_tool("jira/get_issue").effect == "read"
+    assert run("servers", "load", file) == "kept: jira\n"
+    assert "jira\tenabled" in run("servers", "list")
+    assert "jira/create_issue\twrite\tkey argument:step_key" in run("tools", "list")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        (
+            "effect: read",
+            "effect: rread",
+            r"servers\[0\].tools.get_issue.effect: is 'rread'.*read, write",
+        ),
+        ("timeout: 12.5", "timeout: soon", r"create_issue.timeout: is 'soon'; it wants seconds"),
+        ("limit: 2048", "size: 2048", r"create_issue: does not know 'size'; it wants .*limit"),
+        (
+            "place: argument, ",
+            "place: body, ",
+            r"key.place: is 'body'; it wants one of none, argument",
+        ),
+        ("field: step_key, window", "window", r"create_issue: A key wants place"),
+        ("records: issues, field: step_key", "records: issues", r"create_issue.reader: .*match"),
+        ("url: URL", "url: jira.example.com", r"servers\[0\]: url: wants http"),
+        (
+            "bearer_env: JIRA_TOKEN",
+            "bearer_env: s3cret!",
+            r"servers\[0\]: bearer_env: .*never the token",
+        ),
+        ("key: jira", "name: jira", r"servers\[0\].key: is missing"),
+        ("servers:", "server:", "does not know 'server'; it wants servers"),
+        ("servers:", "servers: [", "is not YAML"),
+    ],
+)
+def test_a_slip_is_named_by_file_and_path_and_nothing_is_kept(
+    tmp_path: Path, old: str, new: str, wanted: str
+) -> None:
+    file = written(tmp_path, FILE.replace(old, new).replace("URL", "http://127.0.0.1:1/mcp"))
+    with pytest.raises(BadInput, match=f"(?s){file}.*{wanted}"):
+        run("servers", "load", file)
+    assert not ToolServer.objects.exists()
+    assert not AuditRow.objects.exists()
+
+
+def test_a_server_is_added_read_and_read_again(tool_server: FakeServer) -> None:
+    assert "jira: offers create_issue" in run("servers", "add", "jira", tool_server.url)
+    tool_server.descriptions["say"] = "unused"
+    tool_server.descriptions["create_issue"] = "Create another"
+    tool_server.restart()
+    assert "held until `manage.py tools approve jira/create_issue`" in run(
+        "servers", "sync", "jira"
+    )
+    assert "to approve" in run("tools", "list")
+    assert "Create another" in run("tools", "approve", "jira/create_issue")
+    assert "to approve" not in run("tools", "list")
+
+
+def test_a_server_that_cannot_be_read_is_listed_with_since_when() -> None:
+    assert "the last catalogue stands" in run("servers", "add", "jira", "http://127.0.0.1:1/mcp")
+    assert "unreadable since" in run("servers", "list")
+
+
+def test_an_unknown_server_is_answered_with_those_there_are() -> None:
+    ToolServer.objects.create(key="jira", url="http://127.0.0.1:1/mcp")
+    with pytest.raises(NotFound, match="there are: jira"):
+        run("servers", "sync", "jria")
+
+
+@pytest.mark.usefixtures("jira")
+def test_a_contract_is_set_from_the_command_line() -> None:
+    run(
+        "tools",
+        "set",
+        "jira/say",
+        "--effect",
+        "read",
+        "--timeout",
+        "3",
+        "--key",
+        "{place: meta, window: 60}",
+    )
+    tool = find_tool("jira/say")
+    assert (tool.effect, tool.timeout_seconds, tool.key_place) == ("read", 3, "meta")
+    assert AuditRow.objects.get(action="tool.set").detail["tool"] == "jira/say"
+
+
+@pytest.mark.usefixtures("jira")
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (["--effect", "maybe"], "effect: is 'maybe'"),
+        ([], "nothing to set"),
+        (["--key", "{"], "not YAML"),
+    ],
+)
+def test_a_contract_that_cannot_be_is_refused(given: list[str], wanted: str) -> None:
+    with pytest.raises(BadInput, match=wanted):
+        run("tools", "set", "jira/say", *given)
+
+
+def test_policies_are_loaded_shown_and_versioned(tmp_path: Path) -> None:
+    assert "every call is refused" in run("policies", "show")
+    file = written(tmp_path, PERMIT)
+    assert run("policies", "load", file, "--name", "base") == "base v1 is in force\n"
+    assert run("policies", "load", file, "--name", "base") == "base v1 is in force\n"
+    again = written(tmp_path, f"{PERMIT}\n// changed\n")
+    assert run("policies", "load", again, "--name", "base") == "base v2 is in force\n"
+    assert PERMIT in run("policies", "show")
+    assert [policy.is_active for policy in Policy.objects.all()] == [True, False]
+
+
+def test_a_bad_policy_is_refused_with_file_and_line_and_the_last_one_stays(tmp_path: Path) -> None:
+    run("policies", "load", written(tmp_path, PERMIT))
+    bad = written(tmp_path, f"{PERMIT}\npermit(principal, action, resource);")
+    with pytest.raises(BadInput, match=f"{bad}: policy at line 2"):
+        run("policies", "load", bad)
+    assert Policy.objects.get(is_active=True).text == PERMIT
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(BadInput, match="/nowhere: cannot be read"):
+        run("policies", "load", "/nowhere")
+
+
+@pytest.fixture
+def jira(fresh_db: FreshDatabase, tool_server: FakeServer) -> str:
+    """The fake server, added and read."""
+    return run("servers", "add", "jira", tool_server.url)
