@@ -177,6 +177,20 @@ def test_a_lapsed_run_is_claimed_and_its_loss_counted(server: Server) -> None:
 
 
 @pytest.mark.promise("CR-11")
+def test_leases_are_judged_by_the_one_clock(server: Server) -> None:
+    connection = server.connect()
+    fence = begin(connection)
+    clock = (
+        "CREATE OR REPLACE FUNCTION liyagent_now() RETURNS timestamptz LANGUAGE sql VOLATILE"
+        " AS $$ SELECT clock_timestamp() + interval '{}' $$"
+    )
+    connection.execute(clock.format("59 seconds"))
+    assert sweep(connection, uuid4()) == []
+    connection.execute(clock.format("61 seconds"))
+    assert sweep(connection, uuid4()) == [(fence.run, fence.attempt, 1)]
+
+
+@pytest.mark.promise("CR-11")
 def test_a_run_whose_holder_renews_is_not_claimed(server: Server) -> None:
     connection = server.connect()
     fence = begin(connection)
