@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
+from psycopg import OperationalError
 
 from liyagent.core.database import hot_pool
 from liyagent.core.transactions import forbid_transaction
@@ -35,6 +36,10 @@ def wait_for_end(run_id: UUID, *, seconds: float) -> bool:
 
 
 def _has_ended(run_id: UUID) -> bool:
-    with hot_pool().connection() as borrowed:
-        row = borrowed.execute("SELECT status FROM runs_run WHERE id = %s", [run_id]).fetchone()
+    try:
+        with hot_pool().connection() as borrowed:
+            row = borrowed.execute("SELECT status FROM runs_run WHERE id = %s", [run_id]).fetchone()
+    except OperationalError:
+        # The run is stored and goes on; a database away for a moment only means not to know yet.
+        return False
     return row is not None and row[0] in ENDED

@@ -24,9 +24,10 @@ class HoldsPermissions(BasePermission):
         user = request.user
         if not (user.is_authenticated and user.is_active):
             return False
-        if not hasattr(view, str(request.method).lower()):
+        if request.method not in view.allowed_methods:
             return True  # Known users are told 405.
-        needed = getattr(view, "needs", {}).get(request.method)
+        method = "GET" if request.method == "HEAD" else request.method
+        needed = getattr(view, "needs", {}).get(method)
         if needed is None:
             return bool(user.is_superuser)
         missing = [name for name in needed if not user.has_perm(name)]

@@ -14,6 +14,7 @@ class GuardedView(APIView):
     """A view whose `needs` names the permissions by method, for example {"GET": (VIEW_RUN,)}."""
 
     needs: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
 
 class UnknownAddress(GuardedView):

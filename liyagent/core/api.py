@@ -86,7 +86,7 @@ def _field_errors(detail: Any, path: str = "") -> Iterator[dict[str, str]]:
     elif isinstance(detail, list):
         for index, inner in enumerate(detail):
             nested = isinstance(inner, dict | list)
-            yield from _field_errors(inner, f"{path}[{index}]" if nested else path)
+            yield from _field_errors(inner, f"{path}.{index}" if nested else path)
     else:
         yield {"field": path or "body", "detail": str(detail)}
 

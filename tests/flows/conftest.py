@@ -54,7 +54,7 @@ class Api:
             method, path, content, content_type=content_type, headers=headers
         )
         is_json = response.get("Content-Type", "").endswith("json")
-        data = json.loads(response.content) if is_json else response.content
+        data = json.loads(response.content) if is_json and response.content else response.content
         return Answer(status=response.status_code, data=data, headers=dict(response.items()))
 
 
