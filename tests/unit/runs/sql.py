@@ -60,9 +60,9 @@ class Server:
         """Return a further session, each statement of it a commit."""
         return self._stack.enter_context(psycopg.connect(self.url, autocommit=True))
 
-    def start(self, call: Callable[[], Any]) -> Future[Any]:
-        """Run `call` in a thread."""
-        return self._threads.submit(call)
+    def start(self, call: Callable[..., Any], *values: Any) -> Future[Any]:
+        """Run `call(*values)` in a thread."""
+        return self._threads.submit(call, *values)
 
     def start_blocked(
         self, connection: Connection, call: Callable[..., Any], *values: Any

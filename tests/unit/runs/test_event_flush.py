@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -262,9 +261,7 @@ def test_writers_side_by_side_on_one_chain_leave_it_intact_and_every_event_accou
             assert step(connection, fence, sequence)
 
     writers = [(server.connect(), fence) for fence in (parent, child)]
-    futures: list[Any] = [
-        server.start(lambda writer=writer: write_all(*writer)) for writer in writers
-    ]
+    futures = [server.start(write_all, *writer) for writer in writers]
     for future in futures:
         future.result(30)
     events = chain(server.watcher, parent.correlation)

@@ -93,7 +93,7 @@ def test_takers_side_by_side_share_the_queue_without_an_overlap(server: Server) 
         return [run for _ in range(10) for run, _ in take(connection, holder, fresh=3)]
 
     pairs = zip(connections, holders, strict=True)
-    futures = [server.start(lambda pair=pair: take_all(*pair)) for pair in pairs]
+    futures = [server.start(take_all, *pair) for pair in pairs]
     taken = [run for future in futures for run in future.result(20)]
     assert len(taken) == len(set(taken)) == 30
     assert set(taken) == runs
@@ -244,8 +244,8 @@ def test_two_sweeps_at_the_same_instant_claim_each_loss_once(server: Server) -> 
         return claims
 
     futures: list[Future[Any]] = [
-        server.start(lambda: sweep_often(one, sweepers[0])),
-        server.start(lambda: sweep_often(other, sweepers[1])),
+        server.start(sweep_often, one, sweepers[0]),
+        server.start(sweep_often, other, sweepers[1]),
     ]
     for lost in range(1, ROUNDS + 1):
         lapse(server.watcher, fence.holder)
@@ -278,9 +278,7 @@ def test_a_run_whose_head_is_locked_does_not_hold_up_the_sweep_of_others(server:
     lapse(one, free.holder)
     with one.transaction():
         one.execute("SELECT 1 FROM runs_run WHERE id = %s FOR UPDATE", [stuck.run])
-        assert [row[0] for row in server.start(lambda: sweep(other, uuid4())).result(10)] == [
-            free.run
-        ]
+        assert [row[0] for row in server.start(sweep, other, uuid4()).result(10)] == [free.run]
     assert [row[0] for row in sweep(other, uuid4())] == [stuck.run]
 
 
