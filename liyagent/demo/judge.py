@@ -23,8 +23,6 @@ class Kind(StrEnum):
 
 
 KIND_OF_VENDOR = {"incident": Kind.KEYED, "jira": Kind.READABLE, "servicenow": Kind.BLIND}
-# A kind with no key and no reader may stay unknown; for the others unknown is a broken promise.
-MAY_STAY_UNKNOWN = frozenset({Kind.BLIND})
 
 NOT_DONE = frozenset({"failed", "refused", "held"})
 
@@ -65,6 +63,28 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """A write of which a person is told that its outcome is unknown; `marker` is empty where it never arrived."""
+
+    write: WriteShown
+    marker: str
+    took_effect: bool
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether nobody could have known: a blind one, or a readable one that is not there to be read."""
+        kind = self.write.kind
+        return kind is Kind.BLIND or (kind is Kind.READABLE and not self.took_effect)
+
+    @property
+    def told(self) -> str:
+        """What the ledger knows of it."""
+        if not self.marker:
+            return "it never left the killed process"
+        return f"{self.marker} {'took effect' if self.took_effect else 'had no effect'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What broke and what did not. Markers are `run/number`; step keys name calls that have no marker."""
 
@@ -73,7 +93,7 @@ class Verdict:
     missing: tuple[WriteShown, ...] = ()
     hidden: tuple[WriteShown, ...] = ()
     unsettled: tuple[WriteShown, ...] = ()
-    unknown: Mapping[Kind, tuple[WriteShown, ...]] = field(default_factory=dict)
+    unknown: tuple[Unknown, ...] = ()
     caught: Mapping[Kind, int] = field(default_factory=dict)
 
     @property
@@ -91,10 +111,9 @@ class Verdict:
         ]
         lines += [f"unsettled: {_named(write)} was never settled" for write in self.unsettled]
         lines += [
-            f"unknown: {_named(write)} is {kind}, so it should be known"
-            for kind, writes in self.unknown.items()
-            if kind not in MAY_STAY_UNKNOWN
-            for write in writes
+            f"unknown: {_named(it.write)} is {it.write.kind} and should be known: {it.told}"
+            for it in self.unknown
+            if not it.is_allowed
         ]
         if not any(self.caught.values()):
             lines.append("nothing was caught in the middle of a write, so nothing is proven")
@@ -137,13 +156,19 @@ def judge(
             if write.fate in NOT_DONE and (write.vendor, write.step_key) in kept
         ),
         unsettled=tuple(write for write in shown if not write.fate),
-        unknown={
-            kind: tuple(write for write in shown if write.fate == "unknown" and write.kind is kind)
-            for kind in Kind
-        },
+        unknown=tuple(_unknown(write, arrived) for write in shown if write.fate == "unknown"),
         caught={
             kind: sum(write.is_caught and write.kind is kind for write in shown) for kind in Kind
         },
+    )
+
+
+def _unknown(write: WriteShown, arrived: Iterable[Request]) -> Unknown:
+    mine = [it for it in arrived if (it.vendor, it.step_key) == (write.vendor, write.step_key)]
+    return Unknown(
+        write=write,
+        marker=mine[0].marker if mine else "",
+        took_effect=any(it.effect is not None for it in mine),
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import httpx2
 
 from liyagent.core.errors import LiyagentError
-from liyagent.demo.judge import Kind, Request, RunShown, Verdict, judge, read_requests
+from liyagent.demo.judge import Kind, Request, RunShown, Verdict, WriteShown, judge, read_requests
 from liyagent.demo.show import RunLine, Screen, report
 from liyagent.demo.stage import Stage
 from liyagent.demo.vendors.process import VENDORS
@@ -61,6 +62,11 @@ class Cast:
             if run_id in view.runs
         ]
 
+    def in_doubt(self, name: str, view: View) -> list[WriteShown]:
+        """Return the writes that process `name` has marked and not settled."""
+        held = self.held_by(name, view)
+        return [write for write in view.in_doubt if write.run_id in held]
+
     def held_by(self, name: str, view: View) -> set[str]:
         """Return the runs that process `name` holds."""
         return {run.id for run in view.runs.values() if self.names.get(run.pid or 0) == name}
@@ -74,16 +80,17 @@ def play(stage: Stage, screen: Screen) -> bool:
     )
     screen.say(f"{len(cast.kinds)} runs started on A, of agents for each kind of write")
     with Watch(stage.database_url, list(cast.kinds)) as watch:
-        _wait_for_the_middle(watch, cast, screen)
+        _wait_for_the_middle(watch, stage, cast, screen)
         stage.kill("A")
         killed = time.monotonic()
         at_kill = watch.look()
         orphans = cast.held_by("A", at_kill)
+        doubt = cast.in_doubt("A", at_kill)
         screen.say(
-            f"A is killed (SIGKILL) with {len(orphans)} runs, {_doubts(at_kill, orphans)} in doubt"
+            f"A is killed (SIGKILL): {len(orphans)} runs, writes in doubt: {_counted(doubt)}"
         )
         seconds, end = _follow(watch, cast, screen, killed=killed, at_kill=at_kill)
-    caught = {write.step_key for write in at_kill.in_doubt if write.run_id in orphans}
+    caught = {write.step_key for write in doubt}
     requests = read_requests({vendor: stage.vendors.ledger(vendor) for vendor in VENDORS})
     verdict = _judge(end, cast, caught, requests)
     effects = len({(it.vendor, it.effect) for it in requests if it.effect is not None})
@@ -105,22 +112,44 @@ def _start_runs(stage: Stage) -> dict[str, Kind]:
     return started
 
 
-def _wait_for_the_middle(watch: Watch, cast: Cast, screen: Screen) -> None:
-    """Return at the moment when several writes of every kind on A are marked and not settled."""
+def _wait_for_the_middle(watch: Watch, stage: Stage, cast: Cast, screen: Screen) -> None:
+    """Return when several writes of every kind on A took effect at their vendors and were not answered yet."""
     began = time.monotonic()
     while True:
         view = watch.look()
         screen.show(cast.lines(view))
-        on_a = cast.held_by("A", view)
-        kinds = Counter(write.kind for write in view.in_doubt if write.run_id in on_a)
         waited = time.monotonic() - began
-        if kinds.total() >= SEVERAL and len(kinds) == len(KINDS):
-            return
-        if waited > PATIENCE_SECONDS and kinds.total() >= 2:
+        doubt = cast.in_doubt("A", view)
+        is_patient = waited < PATIENCE_SECONDS
+        # The ledgers take a moment to read; meanwhile the answers may have come: hence the second look.
+        if (
+            _is_middle(doubt, is_patient)
+            and _took_effect(stage, doubt)
+            and _is_middle(cast.in_doubt("A", watch.look()), is_patient)
+        ):
             return
         if waited > MIDDLE_SECONDS or all(run.is_ended for run in view.runs.values()):
             raise PlayFailed("no moment came with several writes of A in doubt")
         time.sleep(QUICK_LOOK_SECONDS)
+
+
+def _is_middle(doubt: Sequence[WriteShown], is_patient: bool) -> bool:
+    if not is_patient:
+        return bool(doubt)
+    return len(doubt) >= SEVERAL and {write.kind for write in doubt} == set(KINDS)
+
+
+def _took_effect(stage: Stage, writes: Iterable[WriteShown]) -> bool:
+    """Whether the ledgers hold an effect of every one of these writes."""
+    wanted: dict[str, set[str]] = {}
+    for write in writes:
+        wanted.setdefault(write.vendor, set()).add(write.step_key)
+    return all(keys <= _effective_keys(stage, vendor) for vendor, keys in wanted.items())
+
+
+def _effective_keys(stage: Stage, vendor: str) -> set[str]:
+    requests = stage.vendors.ledger(vendor)["requests"]
+    return {row["step_key"] for row in requests if row["effect"] is not None}
 
 
 def _follow(
@@ -157,9 +186,9 @@ def _waits_for_late_look(view: View) -> bool:
     return any(it.fate == "unknown" and it.kind is Kind.READABLE for it in view.writes)
 
 
-def _doubts(view: View, orphans: set[str]) -> str:
-    kinds = Counter(write.kind for write in view.in_doubt if write.run_id in orphans)
-    return ", ".join(f"{kinds[kind]} {kind}" for kind in KINDS) + " writes"
+def _counted(writes: Sequence[WriteShown]) -> str:
+    kinds = Counter(write.kind for write in writes)
+    return ", ".join(f"{kinds[kind]} {kind}" for kind in KINDS)
 
 
 def _judge(end: View, cast: Cast, caught: set[str], requests: list[Request]) -> Verdict:

@@ -96,16 +96,17 @@ def report(verdict: Verdict, *, runs: int, effects: int, recovery_seconds: float
         ("lost", str(len(verdict.lost))),
         ("duplicate", str(len(verdict.duplicates))),
         ("missing", str(len(verdict.missing))),
-        ("unknown", _by_kind({kind: len(found) for kind, found in verdict.unknown.items()})),
+        ("unknown, told to a person", _by_kind(_unknown_by_kind(verdict))),
         ("kill to last recovery", f"{recovery_seconds:.1f} s"),
     ]
     lines = [f"  {name:<32} {value}" for name, value in rows]
-    lines += [
-        f"  told to a person as unknown: {write.vendor}, run {write.run_id}"
-        for write in verdict.unknown.get(Kind.BLIND, ())
-    ]
+    lines += [f"    {it.write.vendor}: {it.told}" for it in verdict.unknown]
     ending = verdict.broken or ("The promise held.",)
     return "\n".join(("", *lines, "", *ending))
+
+
+def _unknown_by_kind(verdict: Verdict) -> dict[Kind, int]:
+    return {kind: sum(it.write.kind is kind for it in verdict.unknown) for kind in Kind}
 
 
 def _by_kind(counts: Mapping[Kind, int]) -> str:

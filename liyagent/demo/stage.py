@@ -26,9 +26,9 @@ STOP_SECONDS = 10.0
 LOOK_SECONDS = 0.05
 # The default of a minute is for vendors whose search lags; these do not, and the demo is short.
 LATE_LOOK_SECONDS = "5"
-# Slow writes, so that a kill lands in the middle of several.
-BEFORE_MS = 200.0
-AFTER_MS = 200.0
+# Writes that take effect soon and are answered late: a kill between the two is the worst moment for a duplicate.
+BEFORE_MS = 50.0
+AFTER_MS = 350.0
 
 
 class StageFailed(LiyagentError):

@@ -54,6 +54,7 @@ class VendorProcess:
         self.url = f"http://127.0.0.1:{self.port}"
         self._pace = (f"--before-ms={before_ms}", f"--after-ms={after_ms}")
         self._child: subprocess.Popen[bytes] | None = None
+        self._http = httpx2.Client(base_url=self.url, timeout=10)
 
     def __enter__(self) -> Self:
         """Start."""
@@ -86,6 +87,7 @@ class VendorProcess:
 
     def stop(self) -> int | None:
         """End them in good order (killed after 5 s) and return the exit code; None if they were not started."""
+        self._http.close()
         if self._child is None:
             return None
         self._child.terminate()
@@ -104,10 +106,10 @@ class VendorProcess:
     def set_pace(self, vendor: str, *, before_ms: float, after_ms: float) -> None:
         """Change how long `vendor`'s writes take before and after they take effect."""
         wish = {"vendor": vendor, "before_ms": before_ms, "after_ms": after_ms}
-        httpx2.post(f"{self.url}/control", json=wish).raise_for_status()
+        self._http.post("/control", json=wish).raise_for_status()
 
     def ledger(self, vendor: str) -> dict[str, Any]:
         """Return everything that `vendor` remembers: `requests` and `effects`."""
-        answer = httpx2.get(f"{self.url}/ledger/{vendor}").raise_for_status()
+        answer = self._http.get(f"/ledger/{vendor}").raise_for_status()
         found: dict[str, Any] = answer.json()
         return found

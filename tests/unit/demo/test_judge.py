@@ -71,16 +71,36 @@ def test_a_write_that_stays_unsettled_breaks_the_promise() -> None:
     assert "unsettled" in verdict(writes=[write(fate="")], requests=[request()]).broken[0]
 
 
-def test_a_blind_write_may_stay_unknown_and_is_listed() -> None:
-    found = verdict(writes=[write("servicenow", "unknown")], requests=[request("servicenow")])
+@pytest.mark.parametrize(
+    ("requests", "told"),
+    [
+        ([], "it never left the killed process"),
+        ([request("servicenow")], f"{FIRST} took effect"),
+        ([request("servicenow", effect=None)], f"{FIRST} had no effect"),
+    ],
+)
+def test_a_blind_write_may_stay_unknown_and_the_ledger_tells_what_became_of_it(
+    requests: list[Request], told: str
+) -> None:
+    found = verdict(writes=[write("servicenow", "unknown")], requests=requests)
 
-    assert found.unknown[Kind.BLIND] == (write("servicenow", "unknown"),)
+    assert [it.told for it in found.unknown] == [told]
     assert found.broken == ()
 
 
-@pytest.mark.parametrize("vendor", ["incident", "jira"])
-def test_a_keyed_or_readable_write_may_not_stay_unknown(vendor: str) -> None:
-    assert "unknown" in verdict(writes=[write(vendor, "unknown")], requests=[]).broken[0]
+@pytest.mark.parametrize("requests", [[], [request("incident")]])
+def test_a_keyed_write_may_not_stay_unknown(requests: list[Request]) -> None:
+    assert "unknown" in verdict(writes=[write("incident", "unknown")], requests=requests).broken[0]
+
+
+def test_a_readable_write_that_took_effect_may_not_stay_unknown() -> None:
+    found = verdict(writes=[write("jira", "unknown")], requests=[request("jira")])
+
+    assert "is readable and should be known" in found.broken[0]
+
+
+def test_a_readable_write_that_never_arrived_cannot_be_found_and_may_stay_unknown() -> None:
+    assert verdict(writes=[write("jira", "unknown")], requests=[]).broken == ()
 
 
 def test_a_refused_write_without_a_ledger_row_is_not_missing() -> None:

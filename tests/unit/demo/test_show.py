@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-from liyagent.demo.judge import Kind, RunShown, Verdict, WriteShown
+from liyagent.demo.judge import Kind, RunShown, Unknown, Verdict, WriteShown
 from liyagent.demo.show import RunLine, Screen, report
 
 LINE = RunLine(
@@ -75,11 +75,12 @@ def test_the_report_ends_with_what_broke() -> None:
     assert "held" not in text.splitlines()[-1]
 
 
-def test_a_blind_write_told_to_a_person_is_listed() -> None:
+def test_a_write_told_to_a_person_as_unknown_is_listed_with_what_the_ledger_knows() -> None:
     blind = WriteShown(run_id="r9", vendor="servicenow", step_key="k", fate="unknown")
-    verdict = Verdict(unknown={Kind.BLIND: (blind,)}, caught=CAUGHT)
+    unknown = Unknown(write=blind, marker="r9/2", took_effect=True)
 
-    text = report(verdict, runs=1, effects=0, recovery_seconds=0)
+    text = report(Verdict(unknown=(unknown,), caught=CAUGHT), runs=1, effects=0, recovery_seconds=0)
 
-    assert "told to a person as unknown: servicenow, run r9" in text
+    assert "0 keyed, 0 readable, 1 blind" in text
+    assert "servicenow: r9/2 took effect" in text
     assert text.endswith("The promise held.")

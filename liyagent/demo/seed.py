@@ -1,0 +1,124 @@
+"""What a fresh installation can be tried with. Each verb changes nothing where its work is done already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django.contrib.auth import get_user_model
+
+from liyagent.agents.load import load_agents
+from liyagent.core.canonical import digest
+from liyagent.gateway import mcp
+from liyagent.gateway.declare import ServerDeclaration, read_declarations
+from liyagent.gateway.models import Policy, ToolServer
+from liyagent.gateway.policy_versions import load_policy
+from liyagent.gateway.servers import load_servers
+from liyagent.gateway.sync import Synced, sync_server
+from runs.start import start_run
+
+CATALOGUE = Path(__file__).parent / "catalogue"
+DEFAULT_VENDORS = "http://127.0.0.1:8090"
+ADMIN = "admin"
+ACTOR = "seed"
+POLICY = "demo"
+START_KEY = "liyagent-demo-seed"
+TASKS = {
+    "triage-keyed": "Disk usage of /var on web-17 is at 91%. Find out why and bring it below 50%.",
+    "triage-readable": "Disk usage of /var on web-17 is at 91%. File what has to be done.",
+    "triage-blind": "Disk usage of /var on web-17 is at 91%. File the changes that the fix needs.",
+    "triage-mixed": "Checkout takes longer than 2 s in eu-1 since 14:05. Find the cause and tell everybody.",
+}
+
+
+def make_admin(password: str) -> bool:
+    """Make the superuser `admin`, or give it this password; without one, a new admin cannot log in.
+
+    Returns whether anything changed.
+    """
+    users = get_user_model().objects
+    admin = users.filter(username=ADMIN).first()
+    if admin is None:
+        users.create_superuser(ADMIN, password=password or None)
+        return True
+    if not password or admin.check_password(password):
+        return False
+    admin.set_password(password)
+    admin.save(update_fields=["password"])
+    return True
+
+
+def keep_servers(vendors: str) -> bool:
+    """Declare the demo vendors at the address `vendors`; returns whether anything changed."""
+    document = _read("servers.yaml")
+    for server in document["servers"]:
+        server["url"] = server["url"].replace(DEFAULT_VENDORS, vendors.rstrip("/"))
+    if all(_is_kept(declared) for declared in read_declarations(document)):
+        return False
+    load_servers(document, actor=ACTOR)
+    return True
+
+
+def keep_agents() -> None:
+    """Declare the demo agents; an agent that is as declared keeps its version."""
+    load_agents(_read("agents.yaml"), actor=ACTOR)
+
+
+def keep_policy() -> bool:
+    """Put the demo's policy into force where there is none; another one that is in force stays.
+
+    Returns whether anything changed.
+    """
+    if Policy.objects.filter(is_active=True).exclude(name=POLICY).exists():
+        return False
+    before = Policy.objects.count()
+    load_policy((CATALOGUE / "policies.cedar").read_text(), name=POLICY, actor=ACTOR)
+    return Policy.objects.count() > before
+
+
+def read_catalogues() -> list[Synced]:
+    """Read what those demo vendors offer that were never read; returns what was found, errors included."""
+    keys = [server["key"] for server in _read("servers.yaml")["servers"]]
+    unread = ToolServer.objects.filter(key__in=keys, catalogue_read_at=None)
+    try:
+        return [sync_server(server, actor=ACTOR) for server in unread]
+    finally:
+        mcp.close_all()
+
+
+def start_examples() -> int:
+    """Start one run of each demo agent, once for ever; returns how many are new."""
+    started = [
+        start_run(
+            agent_key=agent,
+            task=task,
+            entry="seed",
+            started_by=ADMIN,
+            mission="",
+            request_id="",
+            start_key=START_KEY,
+            body_digest=digest(task),
+        )
+        for agent, task in TASKS.items()
+    ]
+    return sum(it.is_new for it in started)
+
+
+def _read(name: str) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load((CATALOGUE / name).read_text())
+    return document
+
+
+def _is_kept(declared: ServerDeclaration) -> bool:
+    server = ToolServer.objects.filter(key=declared.key).first()
+    if server is None or not _has(server, declared.columns):
+        return False
+    tools = {tool.name: tool for tool in server.tools.all()}
+    return all(
+        name in tools and _has(tools[name], columns) for name, columns in declared.tools.items()
+    )
+
+
+def _has(row: object, columns: dict[str, Any]) -> bool:
+    return all(getattr(row, name) == value for name, value in columns.items())
