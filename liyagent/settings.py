@@ -83,6 +83,8 @@ STATIC_ROOT = BASE_DIR / "staticfiles"
 WHITENOISE_USE_FINDERS = True
 
 LOGGING = logging_config(LIYAGENT.log_level)
+# It tells of every job that is queued and done, one each tick.
+LOGGING["loggers"]["django-q"]["level"] = "WARNING"
 
 SESSION_COOKIE_HTTPONLY = True
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -109,6 +111,8 @@ Q_CLUSTER = {
     "timeout": 60,
     "retry": 120,
     "poll": 1,
+    "guard_cycle": 2,
+    "scheduler": False,
     "ack_failures": True,
     "max_attempts": 3,
     "catch_up": False,

@@ -1,4 +1,4 @@
-"""One app process: a web server, a runner, a renewal and a watch, drained together (house, section 10)."""
+"""One app process: web server, runner, renewal, watch and a cluster, drained together (house, section 10)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from liyagent.gateway import wire
 from liyagent.leases.holding import end_holder, register_holder, start_draining
 from liyagent.leases.identity import own_identity, own_name
 from runs.checkpoint import keyring
+from runs.cluster_child import ClusterChild
 from runs.renewal import Renewal
 from runs.runner import FORMATS, Runner
 from runs.watch import Watch
@@ -28,10 +29,21 @@ from runs.watch import Watch
 logger = logging.getLogger(__name__)
 
 WEB_GRACE_SECONDS = 5
+CLUSTER_GRACE_SECONDS = 5
 
 
 class WebServer(uvicorn.Server):
     """uvicorn whose signals are ours: a first SIGTERM drains the runs before the web server goes."""
+
+    def __init__(self, config: uvicorn.Config, *, on_tick: Callable[[], None]) -> None:
+        """`on_tick` is called ten times a second in the thread that serves: the main one."""
+        super().__init__(config)
+        self._each_tick = on_tick
+
+    async def on_tick(self, counter: int) -> bool:
+        """Do what must be done in the main thread; then uvicorn's own: whether to end."""
+        self._each_tick()
+        return await super().on_tick(counter)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -42,7 +54,7 @@ class WebServer(uvicorn.Server):
 class Process:
     """Starts the threads, serves until told to end, and hands over what it carries."""
 
-    def __init__(self, *, host: str, port: int) -> None:
+    def __init__(self, *, host: str, port: int, has_cluster: bool) -> None:
         """Register this life as a holder."""
         self.identity = own_identity()
         self.holder = self._register()
@@ -51,6 +63,7 @@ class Process:
         self.watch = Watch(self.runner, identity=self.identity)
         self.ended = threading.Event()
         self.threads: list[threading.Thread] = []
+        self.cluster = ClusterChild() if has_cluster else None
         self.web = WebServer(
             uvicorn.Config(
                 "liyagent.asgi:application",
@@ -59,7 +72,8 @@ class Process:
                 log_config=None,
                 lifespan="off",
                 timeout_graceful_shutdown=WEB_GRACE_SECONDS,
-            )
+            ),
+            on_tick=self._look_after_cluster,
         )
 
     def serve(self) -> None:
@@ -86,6 +100,10 @@ class Process:
         finally:
             connection.close()
 
+    def _look_after_cluster(self) -> None:
+        if self.cluster is not None and not STATE.is_draining:
+            self.cluster.look()
+
     def _start(self, name: str, work: object) -> None:
         thread = threading.Thread(target=work, name=name, daemon=True)
         thread.start()
@@ -102,6 +120,8 @@ class Process:
         """Hand over without a loss (ruling 10), then let the web server finish what it is answering."""
         logger.info("draining for up to %s s", settings.LIYAGENT.drain_seconds)
         try:
+            if self.cluster is not None:
+                self.cluster.ask_to_end()
             start_draining(self.runner.holder)
             self.runner.drain(seconds=settings.LIYAGENT.drain_seconds)
         finally:
@@ -114,6 +134,8 @@ class Process:
             self.runner.drain(seconds=0)
         self.ended.set()
         wire.close_all()
+        if self.cluster is not None:
+            self.cluster.end(seconds=CLUSTER_GRACE_SECONDS)
         for thread in self.threads:
             thread.join(timeout=2)
         end_holder(self.runner.holder)

@@ -15,16 +15,16 @@ from liyagent.leases.holding import end_holder, neighbours, prune_holders
 from liyagent.leases.identity import Identity, is_over, sees_all_processes
 from liyagent.leases.lease import take_lease
 from runs.hot import AWAY
+from runs.jobs import ring_sweep
 from runs.runner import Runner
+from runs.sweep import MOST_CLAIMS, sweep_lapsed
 from runs.wake import QUEUED
 
 logger = logging.getLogger(__name__)
 
 LEADER = "leader"
-MOST_CLAIMS = 200
 LOOK_AGAIN_SECONDS = 1.0
 PRUNE_AFTER_SECONDS = 86_400
-SWEEP = "SELECT * FROM liyagent_sweep(%s, %s, %s)"
 CLAIM_PROVEN = "SELECT * FROM liyagent_claim_proven(%s, %s)"
 PAUSE = "SELECT * FROM liyagent_pause_unreadable()"
 
@@ -77,25 +77,23 @@ class Watch:
         for run, status, key_id in self._sql().execute(PAUSE).fetchall():
             logger.error("run %s is %s: sealing key %s", run, status, key_id)
         prune_holders(older_than_seconds=PRUNE_AFTER_SECONDS)
+        ring_sweep(self.runner.holder)
 
     def sweep(self) -> list[UUID]:
         """Claim what lapsed, each loss once."""
-        grace = settings.LIYAGENT.lease_seconds + settings.LIYAGENT.sweep_seconds
-        rows = self._sql().execute(SWEEP, (self.runner.holder, MOST_CLAIMS, grace)).fetchall()
-        return self._claimed(rows, "their lease ran out")
+        claimed = sweep_lapsed(self._sql(), sweeper=self.runner.holder)
+        if claimed:
+            QUEUED.set()
+        return claimed
 
     def _claim_from(self, holder: UUID) -> None:
         rows = self._sql().execute(CLAIM_PROVEN, (holder, MOST_CLAIMS)).fetchall()
-        self._claimed(rows, "their process is dead")
+        if rows:
+            logger.warning("claimed %d runs: their process is dead", len(rows))
+            QUEUED.set()
         if len(rows) < MOST_CLAIMS:
             end_holder(holder)
             self._neighbours = [it for it in self._neighbours if it[0] != holder]
-
-    def _claimed(self, rows: list[tuple[UUID, int, int]], why: str) -> list[UUID]:
-        if rows:
-            logger.warning("claimed %d runs: %s", len(rows), why)
-            QUEUED.set()
-        return [row[0] for row in rows]
 
     def _sql(self) -> psycopg.Connection:
         if self._connection is None or self._connection.closed:

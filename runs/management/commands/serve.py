@@ -12,6 +12,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from liyagent.core.errors import BadSetting
+from liyagent.core.unpickling import refuse_unpickling
 from runs.durability import check_durability
 from runs.process import Process
 
@@ -27,15 +28,19 @@ class Command(BaseCommand):
         """Where to listen."""
         parser.add_argument("--host", default="127.0.0.1")
         parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument(
+            "--no-cluster", action="store_true", help="leave queued jobs to the clusters of others"
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Check what must hold, then serve; a refusal is one line."""
+        refuse_unpickling()
         host, port = options["host"], options["port"]
         _check_port(host, port)
         _check_migrations()
         check_durability(allow_unsafe=settings.LIYAGENT.allow_unsafe_durability)
         connection.close()
-        Process(host=host, port=port).serve()
+        Process(host=host, port=port, has_cluster=not options["no_cluster"]).serve()
 
 
 def _check_port(host: str, port: int) -> None:
