@@ -28,7 +28,7 @@ class Command(BaseCommand):
         self._tell(seed.keep_servers(options["vendors"]), f"vendors at {options['vendors']}")
         self._tell(seed.keep_policy(), "policy")
         seed.keep_agents()
-        failed = [synced.server for synced in seed.read_catalogues() if synced.error]
+        failed = seed.read_catalogues()
         if failed:
             self.stderr.write(
                 f"the vendors at {options['vendors']} do not answer ({', '.join(failed)}): their tools "
