@@ -1,0 +1,59 @@
+"""The promises that are due now, each in a line of our own words. A due one without a passing test is not kept.
+
+A promise of which only a part can be kept yet says which in `part`; it is due as far as that goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """What was promised; `part` names the half that is due, empty where all of it is."""
+
+    text: str
+    part: str = ""
+
+
+DUE = {
+    "CR-01": Due(
+        text="Any process takes over the work of a dead one; no state lives in a process.",
+        part="agent runs",
+    ),
+    "CR-09": Due(text="A step and the calls it asks for are stored, sealed, before one is made."),
+    "CR-10": Due(
+        text="A call that changes something is marked just before it is made; a read never is.",
+        part="tool calls",
+    ),
+    "CR-11": Due(text="A run holds a lease that its process renews; the leader sweeps for lapses."),
+    "CR-12": Due(text="An attempt that was taken over can write nothing more."),
+    "CR-13": Due(text="A lapsed run is claimed once for each loss."),
+    "CR-14": Due(
+        text="The calls that a lost step left pass every gate again as it stands now.",
+        part="the gates that exist",
+    ),
+    "CR-15": Due(text="A step that was answered is not asked of the model again."),
+    "CR-16": Due(text="A checkpoint that does not verify against its seal fails the run."),
+    "CR-17": Due(
+        text="A resume checks starter, containment and Stop again.",
+        part="starter, containment, Stop",
+    ),
+    "CR-18": Due(
+        text="A run lost more than twice fails with the reason.",
+        part="head and transcript",
+    ),
+    "CR-19": Due(text="Every crash resume is audited with step, losses and settlements."),
+    "CR-20": Due(text="A read in doubt is made again."),
+    "CR-22": Due(text="A write in doubt whose vendor dedupes on our key is sent again with it."),
+    "CR-24": Due(text="Any other write in doubt is read back where it can be, else told unknown."),
+    "CR-25": Due(text="A call once marked as a write stays one."),
+    "CR-26": Due(text="Writes in flight happen at most once; short key windows are settled."),
+    "CR-27": Due(text="A step key follows from run, loop, steps taken and the provider's call id."),
+    "CR-30": Due(
+        text="A call id that is only a position gives no stable key.",
+        part="positional ids",
+    ),
+    "EV-05": Due(text="A resumed run continues the same sequence of events."),
+    "EV-07": Due(text="Events ride in the step's commit; a failing one never holds up the run."),
+}

@@ -1,0 +1,77 @@
+"""Which faults are played, in which order and when: all of it follows from one seed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Fault(StrEnum):
+    """What happens to process A, or to the database under both."""
+
+    KILL = "SIGKILL"
+    STALL = "SIGSTOP"
+    DATABASE = "database killed"
+    TERM = "SIGTERM"
+    CONNECTIONS = "connections cut"
+
+
+# A fault that costs nobody a process, or that hands over, is no loss (ruling 10).
+CHARGES_NOTHING = frozenset({Fault.DATABASE, Fault.TERM, Fault.CONNECTIONS})
+DEFAULT_SET = {
+    Fault.KILL: 30,
+    Fault.STALL: 8,
+    Fault.DATABASE: 5,
+    Fault.TERM: 5,
+    Fault.CONNECTIONS: 5,
+}
+FULL_SET = {
+    Fault.KILL: 60,
+    Fault.STALL: 20,
+    Fault.DATABASE: 10,
+    Fault.TERM: 10,
+    Fault.CONNECTIONS: 10,
+}
+LEAST_CAUGHT, LEAST_CAUGHT_FULL = 20, 100
+PACE_MS, SLOW_PACE_MS = 25.0, 150.0
+# Longer than the drain, so that SIGTERM cuts some writes in two.
+TERM_PACE_MS = 500.0
+EARLIEST_SECONDS, LATEST_SECONDS = 0.2, 2.4
+# A drain cuts what is on its way: by then there is something.
+EARLIEST_TERM_SECONDS = 1.2
+LONGEST_AWAY_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One trial. `moment` counts from the start of the runs; `pace_ms` before and after a write takes effect.
+
+    `away_seconds` is how long a killed database stays away.
+    """
+
+    number: int
+    fault: Fault
+    moment: float
+    pace_ms: float
+    away_seconds: float
+
+
+def planned(numbers: dict[Fault, int], *, seed: int) -> list[Plan]:
+    """Return the trials in their order; the same for the same seed and numbers."""
+    chance = random.Random(seed)
+    faults = [fault for fault, times in numbers.items() for _ in range(times)]
+    chance.shuffle(faults)
+    return [_plan(number, fault, chance) for number, fault in enumerate(faults, start=1)]
+
+
+def _plan(number: int, fault: Fault, chance: random.Random) -> Plan:
+    pace = PACE_MS if chance.random() < 0.6 else SLOW_PACE_MS
+    earliest = EARLIEST_TERM_SECONDS if fault is Fault.TERM else EARLIEST_SECONDS
+    return Plan(
+        number=number,
+        fault=fault,
+        moment=round(chance.uniform(earliest, LATEST_SECONDS), 3),
+        pace_ms=TERM_PACE_MS if fault is Fault.TERM else pace,
+        away_seconds=chance.choice((0.0, LONGEST_AWAY_SECONDS)),
+    )
