@@ -200,9 +200,17 @@ class Supervisor:
             f"  app processes  {addresses}\n"
             f"  console        {first}/admin/  login admin, password in {self._plan.state.admin_password}\n"
             f"  logs           {self._plan.state.logs}\n"
-            "  other shells   LIYAGENT_DEBUG=true .venv/bin/python manage.py ...\n"
+            f"  other shells   {self._settings_of_another_shell()} {os.path.relpath(sys.executable)} manage.py ...\n"
             f"  stop           Ctrl-C, or kill {os.getpid()}\n"
         )
+
+    def _settings_of_another_shell(self) -> str:
+        """Return what `manage.py` needs to find this database and these keys."""
+        root = self._plan.state.root
+        elsewhere = (
+            f" LIYAGENT_STATE_DIR={root}" if root != self._plan.base_dir / ".liyagent" else ""
+        )
+        return f"LIYAGENT_DEBUG=true{elsewhere}"
 
     def _watch(self) -> None:
         """Start again what dies, until a signal. PostgreSQL first: the others cannot live without it."""
