@@ -53,5 +53,5 @@ def test_a_signal_reaches_the_command_and_the_cluster_goes(
         assert wrapper.stdout is not None
         assert wrapper.stdout.readline() == b"waiting\n"
         wrapper.send_signal(sent)
-        wrapper.communicate(timeout=30)
+        wrapper.communicate(timeout=50)
     assert wrapper.returncode == 128 + sent

@@ -21,6 +21,8 @@ import pytest
 from liyagent.launcher.cluster import free_port
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+# Several processes start in each test; a busy machine takes its time.
+pytestmark = pytest.mark.timeout(180)
 UP = """
 import sys
 from pathlib import Path
@@ -58,7 +60,7 @@ class Running:
         """Return all it has written."""
         return self.output.read_text()
 
-    def until(self, is_true: Callable[[], bool], seconds: float = 30) -> None:
+    def until(self, is_true: Callable[[], bool], seconds: float = 60) -> None:
         """Wait until something is true of it."""
         give_up = time.monotonic() + seconds
         while not is_true():
@@ -83,7 +85,7 @@ class Running:
         """Send SIGTERM, unless it has ended, and return the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(60)
 
 
 @contextmanager
@@ -195,7 +197,7 @@ def test_a_busy_port_is_one_line_before_anything_starts(home: Path) -> None:
         holder.listen()
         port = holder.getsockname()[1]
         with started(home, free_port(), port) as up:
-            assert up.process.wait(30) == 1
+            assert up.process.wait(60) == 1
             (line,) = up.said().splitlines()
     assert f"port {port} cannot be used" in line
     assert not (home / "asked").exists()
@@ -206,7 +208,7 @@ def test_a_second_up_on_one_state_directory_is_refused(home: Path) -> None:
     with started(home, free_port()) as up:
         up.until_said("stop  ")
         with started(home, free_port()) as second:
-            assert second.process.wait(30) == 1
+            assert second.process.wait(60) == 1
             assert f"(process {up.process.pid})" in second.said()
         assert answers(up.ports[0])
 
@@ -214,6 +216,6 @@ def test_a_second_up_on_one_state_directory_is_refused(home: Path) -> None:
 def test_a_failing_migration_is_shown_and_ends_up(home: Path) -> None:
     (home / "manage.py").write_text("raise SystemExit('no such column')")
     with started(home, free_port()) as up:
-        assert up.process.wait(30) == 1
+        assert up.process.wait(60) == 1
         assert "migrating the database failed:\nno such column" in up.said()
     assert not (home / "state" / "database-url").exists()
