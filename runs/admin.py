@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
@@ -11,8 +12,11 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from liyagent.agents.models import Agent
+from liyagent.core.paging import BoundedPaginator
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
+from liyagent.gateway.outcome import Fate
 from liyagent.leases.models import Holder
 from runs.head import BODIES, calls_of, lease_of, takeovers_of
 from runs.models import Call, Run
@@ -29,6 +33,42 @@ CALL_COLUMNS = (
     "settled_at",
 )
 TAKEOVER_COLUMNS = ("at", "attempt", "losses", "cause", "step", "holder")
+MOST_CHOICES = 200
+
+
+class ByAgent(admin.SimpleListFilter):
+    """Chooses among the agents there are; Django's own filter would look through every run for them."""
+
+    title = "agent"
+    parameter_name = "agent_key"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+        """Return the agents' keys."""
+        keys = Agent.objects.order_by("key").values_list("key", flat=True)[:MOST_CHOICES]
+        return [(key, key) for key in keys]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the runs of the chosen agent."""
+        return queryset.filter(agent_key=self.value()) if self.value() else queryset
+
+
+class ByFate(admin.SimpleListFilter):
+    """Chooses what became of a call."""
+
+    title = "fate"
+    parameter_name = "fate"
+    IN_FLIGHT = "in-flight"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+        """Return the fates, and what has none yet."""
+        return [(self.IN_FLIGHT, "in flight"), *((it.value, it.value) for it in Fate)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the calls of the chosen fate."""
+        chosen = self.value()
+        if not chosen:
+            return queryset
+        return queryset.filter(fate="" if chosen == self.IN_FLIGHT else chosen)
 
 
 @admin.register(Run)
@@ -45,7 +85,8 @@ class RunAdmin(ReadOnlyAdmin):
         "mission",
         "created_at",
     )
-    list_filter = ("status", "entry", "agent_key")
+    list_filter = ("status", ByAgent)
+    paginator = BoundedPaginator
     search_fields = ("=id", "=correlation_id", "=mission")
     search_help_text = "A run's id, its correlation id or its mission, in full"
     show_full_result_count = False
@@ -61,8 +102,9 @@ class RunAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Leave the seal in the database; bring the holder's name along."""
         name = Holder.objects.filter(id=OuterRef("holder")).values("name")
-        rows: QuerySet[Any] = super().get_queryset(request).defer(*BODIES)
-        return rows.annotate(held_by=Subquery(name))
+        rows = super().get_queryset(request).defer(*BODIES)
+        named: QuerySet[Any] = rows.annotate(held_by=Subquery(name))
+        return named
 
     @admin.display(description="holder")
     def holder_name(self, run: Any) -> str:
@@ -111,7 +153,8 @@ class CallAdmin(ReadOnlyAdmin):
         "settlement",
         "marked_at",
     )
-    list_filter = ("fate", "settlement", "intent", "server")
+    list_filter = (ByFate, "intent")
+    paginator = BoundedPaginator
     search_fields = ("=run_id", "=correlation_id", "=step_key")
     search_help_text = "A run's id, a correlation id or a step key, in full"
     show_full_result_count = False

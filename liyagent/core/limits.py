@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from liyagent.core.plain import json_bytes
 from liyagent.core.problems import PROBLEM, BodyTooLarge, problem_of
 
-Message = MutableMapping[str, Any]
+Scope = dict[str, Any]
+Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Message, Receive, Send], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
 
 
 def limit_body(app: App, *, limit_bytes: int) -> App:
@@ -20,7 +21,7 @@ def limit_body(app: App, *, limit_bytes: int) -> App:
     Django keeps a body in memory and on disk before a view sees it.
     """
 
-    async def limited(scope: Message, receive: Receive, send: Send) -> None:
+    async def limited(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
         elif _declared_length(scope) > limit_bytes:
@@ -31,9 +32,7 @@ def limit_body(app: App, *, limit_bytes: int) -> App:
     return limited
 
 
-async def _counted(
-    app: App, scope: Message, receive: Receive, send: Send, limit_bytes: int
-) -> None:
+async def _counted(app: App, scope: Scope, receive: Receive, send: Send, limit_bytes: int) -> None:
     taken, refused = 0, False
 
     async def counting_receive() -> Message:
@@ -53,7 +52,7 @@ async def _counted(
     await app(scope, counting_receive, guarded_send)
 
 
-def _declared_length(scope: Message) -> int:
+def _declared_length(scope: Scope) -> int:
     for name, value in scope["headers"]:
         if name.lower() == b"content-length" and value.isdigit():
             return int(value)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.http import HttpResponse
 from django.test import Client
 
 from liyagent.access.keys import create_key
@@ -50,9 +49,7 @@ class Api:
         if self.token:
             headers.setdefault("authorization", f"Bearer {self.token}")
         client = Client(raise_request_exception=False)
-        response: HttpResponse = client.generic(
-            method, path, content, content_type=content_type, headers=headers
-        )
+        response = client.generic(method, path, content, content_type=content_type, headers=headers)
         is_json = response.get("Content-Type", "").endswith("json")
         data = json.loads(response.content) if is_json and response.content else response.content
         return Answer(status=response.status_code, data=data, headers=dict(response.items()))

@@ -76,7 +76,7 @@ def test_every_address_but_health_and_login_needs_somebody(fresh_db: FreshDataba
 
 
 def _leads_to_login(response: Any) -> bool:
-    return response.status_code == 302 and response["Location"].startswith("/admin/login/")
+    return bool(response.status_code == 302 and response["Location"].startswith("/admin/login/"))
 
 
 def test_the_api_lets_nobody_in_for_being_known_alone(stranger: Api) -> None:

@@ -99,7 +99,7 @@ def test_ids_that_do_not_fit_reach_no_row(operator: Api, agent: Agent) -> None:
         answer = operator.post(START, {"task": "Look."}, x_liyagent_mission=bad, x_request_id=bad)
         run = Run.objects.get(id=answer.data["id"])
         assert answer.data["mission"] == run.mission == str(run.correlation_id)
-        assert UUID(run.request_id)
+        assert str(UUID(run.request_id)) == run.request_id
         row = AuditRow.objects.get(run_id=run.id)
         assert (row.mission, row.request_id) == (run.mission, run.request_id)
 

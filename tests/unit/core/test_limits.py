@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from typing import Any
 
-from liyagent.core.limits import Message, Receive, Send, limit_body
+from liyagent.core.limits import Message, Receive, Scope, Send, limit_body
 
 
 def sent_for(
@@ -17,7 +16,7 @@ def sent_for(
     answered: list[Message] = []
     received: list[Message] = []
 
-    async def app(scope: Message, receive: Receive, send: Send) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
         more = True
         while more:
             message = await receive()
@@ -38,7 +37,7 @@ def sent_for(
         answered.append(message)
 
     headers = [] if length is None else [(b"content-length", str(length).encode())]
-    scope: dict[str, Any] = {"type": kind, "headers": headers}
+    scope: Scope = {"type": kind, "headers": headers}
     asyncio.run(limit_body(app, limit_bytes=10)(scope, receive, send))
     return answered, received
 

@@ -1,0 +1,104 @@
+"""`manage.py runs`, and how any command says what was wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+
+from liyagent.agents.models import Agent
+from liyagent.audit.models import AuditRow
+from liyagent.core.errors import BadInput
+from runs.errors import AgentUnknown, RunNotFound
+from runs.models import Run
+from tests.databases import FreshDatabase
+from tests.flows.carrying import carrying
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def script(agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the agent's model says."""
+    conf = dataclasses.replace(settings.LIYAGENT, scripts_dir=tmp_path)
+    monkeypatch.setattr(settings, "LIYAGENT", conf)
+    path = tmp_path / "triage-keyed.yaml"
+    path.write_text(
+        "steps:\n- {text: I look., calls: [{tool: jira/get_issue, args: {}}]}\n- text: All is well.\n"
+    )
+    return path
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    return capsys.readouterr().out
+
+
+def test_a_run_is_started_waited_for_listed_and_shown(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with carrying():
+        call_command("runs", "start", "triage", "--task", "Look.", "--wait")
+    run = Run.objects.get()
+    assert said(capsys).splitlines()[-2:] == [str(run.id), "All is well."]
+    call_command("runs", "list", "--status", "answered", "--agent", "triage")
+    head, row = said(capsys).splitlines()
+    assert head.split() == ["ID", "STATUS", "AGENT", "STEPS", "LOSSES", "MISSION", "CREATED"]
+    assert row.split()[:4] == [str(run.id), "answered", "triage", "2"]
+    call_command("runs", "show", str(run.id))
+    shown = said(capsys)
+    assert "status" in shown
+    assert "answered" in shown
+    assert "1.0" in shown
+    assert "jira/get_issue" in shown
+
+
+def test_a_run_that_fails_is_said_so_with_an_exit_code(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.write_text("steps: [{error: rejected}]\n")
+    with carrying(), pytest.raises(BadInput, match="is failed"):
+        call_command("runs", "start", "triage", "--task", "Look.", "--wait")
+
+
+def test_a_run_is_stopped_with_a_reason(agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("runs", "start", "triage", "--task", "Look.")
+    run_id = said(capsys).strip()
+    call_command("runs", "stop", run_id, "--reason", "wrong host")
+    assert said(capsys) == f"{run_id} stops at its next step\n"
+    row = AuditRow.objects.get(action="agent.run.stop_requested")
+    assert row.detail == {"reason": "wrong host"}
+    assert row.actor.startswith("cli:")
+
+
+def test_what_cannot_be_done_is_said(agent: Agent) -> None:
+    with pytest.raises(BadInput, match="is no run id"):
+        call_command("runs", "show", "x")
+    with pytest.raises(RunNotFound):
+        call_command("runs", "show", "0190a0a0-0000-7000-8000-000000000000")
+    with pytest.raises(AgentUnknown):
+        call_command("runs", "start", "nobody", "--task", "t")
+    with pytest.raises(BadInput, match="one of queued"):
+        call_command("runs", "list", "--status", "done")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["runs", "show", "x"],
+        ["agents", "load", "/nowhere.yaml"],
+        ["apikeys", "create", "ci", "--user", "nobody"],
+    ],
+)
+def test_a_command_fails_in_one_line(fresh_db: FreshDatabase, words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,21 @@
+"""Aligned text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from liyagent.core.tables import aligned, cell
+
+
+def test_columns_are_aligned_and_missing_values_shown() -> None:
+    assert aligned(("A", "LONG"), [("wide value", None), ("x", 7)]) == (
+        "A           LONG\nwide value  -\nx           7"
+    )
+
+
+def test_a_value_stays_on_its_line_and_moves_no_cursor() -> None:
+    assert cell("a\n\tb \x1b[2Jc\u202e") == "a b [2Jc"
+    assert cell("a\x00b") == "a\ufffdb"
+    assert cell(datetime(2026, 11, 29, 17, 0, 5, 999, UTC)) == "2026-11-29 17:00:05Z"
+    assert cell(0) == "0"
+    assert cell(False) == "False"
