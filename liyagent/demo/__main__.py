@@ -19,9 +19,8 @@ def main() -> int:
     """Set the stage, play, and clear up; an error of ours is one line."""
     signal.signal(signal.SIGTERM, _stop)
     screen = Screen(sys.stdout)
-    screen.say("starting PostgreSQL, three vendors and the app processes A and B")
     try:
-        with stage() as set_up:
+        with stage(screen.say) as set_up:
             return 0 if play(set_up, screen) else 1
     except LiyagentError as error:
         sys.stderr.write(f"{error.code}: {error}\n")

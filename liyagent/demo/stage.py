@@ -60,21 +60,24 @@ class Stage:
 
 
 @contextmanager
-def stage() -> Iterator[Stage]:
+def stage(say: Callable[[str], None]) -> Iterator[Stage]:
     """Start all, migrate and seed; stop all and remove every file at the end, however it ends.
 
-    Raises `StageFailed` with the log of what did not start.
+    `say` is told what is being waited for. Raises `StageFailed` with the log of what did not start.
     """
     with ExitStack() as stack:
         directory = Path(tempfile.mkdtemp(prefix="liyagent-demo-"))
         stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        say("starting three vendors and PostgreSQL")
         vendors = VendorProcess(directory / "ledgers", before_ms=BEFORE_MS, after_ms=AFTER_MS)
         stack.enter_context(vendors)
         database_url = stack.enter_context(ephemeral_cluster()).url(DATABASE)
         env = _environment(directory, database_url)
+        say("migrating the database and seeding it")
         _run(["migrate", "--no-input"], env, directory)
         _run(["seed", f"--vendors={vendors.url}", "--no-runs"], env, directory)
         token = _run(["apikeys", "create", "demo", "--user=admin", "--days=1"], env, directory)
+        say("starting the app processes A and B")
         processes = {name: _process(name, env, directory) for name in NAMES}
         stack.callback(_stop, list(processes.values()))
         for process in processes.values():
