@@ -86,6 +86,13 @@ def database_now(give_up: GiveUp) -> datetime:
     return now
 
 
+def stopped_by(run_id: UUID, *, give_up: GiveUp) -> str:
+    """Return who stopped a run."""
+    return str(
+        ask("SELECT stopped_by FROM runs_run WHERE id = %s", (run_id,), give_up=give_up)[0][0]
+    )
+
+
 def _told(rows: list[tuple[Any, ...]], fence: Fence) -> Told:
     if not rows:
         raise LostLease(run_id=fence.run_id, attempt=fence.attempt, sequence=fence.sequence)

@@ -198,7 +198,8 @@ class Attempt:
     def _may_go_on(self) -> AgentNow:
         """Between two calls: honour a Stop, containment and a drain, as the last statement told of them."""
         if self.checkpoint.stop:
-            self._end(RunStatus.STOPPED, reason=f"stopped by {self.run.stopped_by or 'a person'}")
+            who = hot.stopped_by(self.run.id, give_up=self.carrier.give_up)
+            self._end(RunStatus.STOPPED, reason=f"stopped by {who or 'a person'}")
             raise Ended
         if self.carrier.hand_over():
             self._release(is_handover=True, until_settled=False)

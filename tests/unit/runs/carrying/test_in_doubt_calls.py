@@ -11,7 +11,6 @@ from tests.unit.runs.carrying.conftest import Process, World, calls, says
 from tests.unit.runs.carrying.vendor import Killed, die_after_effect, die_before_effect
 
 Die = Callable[[str], None]
-STORY = (calls(("v/look", {"at": 1})), says("done"))
 
 
 def die_within(
@@ -235,7 +234,7 @@ def test_a_read_back_waits_without_a_thread_until_no_straggler_can_send(world: W
 
 @pytest.mark.field("FL-31")
 def test_each_attempt_is_visible_in_the_history(world: World) -> None:
-    run = world.start(calls(("v/look", {})), calls(("v/look", {"again": 1})), says("done"))
+    world.start(calls(("v/look", {})), calls(("v/look", {"again": 1})), says("done"))
     for name in ("first", "second"):
         process = world.process(name)
         die_before_effect("look")
