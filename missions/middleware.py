@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-from liyagent.core.logs import log_context
+from liyagent.core.logs import REQUEST_ID, log_context
 from missions.context import Stamp, stamped
 from missions.names import clean_mission
 
@@ -29,6 +29,8 @@ class MissionMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer the request under its stamp."""
         stamp = stamp_of(request)
+        # For lines that Django logs about the request after we have answered.
+        request.META[REQUEST_ID] = stamp.request_id
         with stamped(stamp), log_context(request_id=stamp.request_id):
             response = self.get_response(request)
         response[REQUEST_HEADER] = stamp.request_id

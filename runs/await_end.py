@@ -10,6 +10,7 @@ from django.db import connection
 from psycopg import OperationalError
 
 from liyagent.core.database import hot_pool
+from liyagent.core.readiness import STATE
 from liyagent.core.transactions import forbid_transaction
 from runs.models import ENDED
 
@@ -17,9 +18,10 @@ FIRST_PAUSE_SECONDS = 0.05
 
 
 def wait_for_end(run_id: UUID, *, seconds: float) -> bool:
-    """Return whether the run ended within `seconds`. Asks seldomer and seldomer, up to every poll interval.
+    """Return whether the run ended within `seconds`, or before this process began to drain.
 
-    The present thread's connection is given back first; each question borrows one of the pool.
+    Asks seldomer and seldomer, up to every poll interval. The present thread's connection is given back
+    first; each question borrows one of the pool.
     """
     forbid_transaction("waiting for a run")
     connection.close()
@@ -29,7 +31,7 @@ def wait_for_end(run_id: UUID, *, seconds: float) -> bool:
         if _has_ended(run_id):
             return True
         left = until - time.monotonic()
-        if left <= 0:
+        if left <= 0 or STATE.is_draining:
             return False
         time.sleep(min(pause, left))
         pause = min(pause * 1.5, settings.LIYAGENT.poll_seconds)

@@ -14,6 +14,8 @@ from typing import Any
 from liyagent.core.plain import clean_text, json_bytes
 
 IDS = ("run_id", "correlation_id", "request_id", "attempt")
+# Where a request keeps its id, in `META`.
+REQUEST_ID = "liyagent.request_id"
 # What no line may show: an authorization header's value, our own API keys, a password within an address.
 SECRETS = (
     (re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',]+"), r"\1 ***"),
@@ -44,8 +46,10 @@ class AddIds(logging.Filter):
     """Takes the ids at the time of logging, so that a formatter in another thread still has them."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Keep every record."""
-        record.liyagent_ids = _ids.get()
+        """Keep every record; one that is about a request bears that request's id."""
+        request = getattr(record, "request", None)
+        request_id = getattr(request, "META", {}).get(REQUEST_ID)
+        record.liyagent_ids = {"request_id": request_id, **_ids.get()}
         return True
 
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.http import HttpRequest
 
-from liyagent.core.logs import AddIds, JsonFormatter, log_context, logging_config
+from liyagent.core.logs import REQUEST_ID, AddIds, JsonFormatter, log_context, logging_config
 
 logger = logging.getLogger("liyagent.tests.logs")
 
@@ -51,6 +52,13 @@ def test_a_line_bears_the_ids_in_force_and_no_others(lines: Lines) -> None:
     assert (inside["run_id"], inside["request_id"], inside["attempt"]) == ("r-1", "q-1", 3)
     assert inside["ts"].endswith("+00:00")
     assert not {"run_id", "request_id", "attempt", "exception"} & set(outside)
+
+
+def test_a_line_about_a_request_bears_its_id_after_the_answer_too(lines: Lines) -> None:
+    request = HttpRequest()
+    request.META[REQUEST_ID] = "q-7"
+    logger.warning("Not Found: /x", extra={"request": request})
+    assert lines.all()[0]["request_id"] == "q-7"
 
 
 def test_an_exception_is_one_field_of_one_line(lines: Lines) -> None:
