@@ -63,7 +63,7 @@ def ask_model(
 
 def _seconds(tries: int, wished: float | None) -> float:
     """Grow, spread over a crowd of resumes, and heed what the endpoint wished for, within a bound."""
-    grown = FIRST_PAUSE_SECONDS * 2 ** (tries - 1) * random.uniform(0.7, 1.3)  # noqa: S311 - a spread
+    grown: float = FIRST_PAUSE_SECONDS * 2 ** (tries - 1) * random.uniform(0.7, 1.3)  # noqa: S311 - a spread
     return min(max(grown, wished or 0.0), LONGEST_PAUSE_SECONDS)
 
 

@@ -104,7 +104,7 @@ class Process:
         if self.cluster is not None and not STATE.is_draining:
             self.cluster.look()
 
-    def _start(self, name: str, work: object) -> None:
+    def _start(self, name: str, work: Callable[[], None]) -> None:
         thread = threading.Thread(target=work, name=name, daemon=True)
         thread.start()
         self.threads.append(thread)

@@ -139,7 +139,7 @@ class World:
     def sql(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run a statement on a connection of its own, as an operator, or an attacker, would."""
         with psycopg.connect(self.url, autocommit=True) as connection:
-            cursor = connection.execute(statement, values)  # type: ignore[call-overload]
+            cursor = connection.execute(statement, values)
             return cursor.fetchall() if cursor.description else []
 
     def lapse(self, process: Process) -> list[UUID]:

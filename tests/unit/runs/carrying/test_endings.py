@@ -97,9 +97,11 @@ def test_a_model_that_gives_no_answer_fails_the_run_with_its_words(
 
 def test_a_stop_ends_the_run_before_its_next_call(world: World) -> None:
     run = world.start(calls(("v/blind", {"n": 1}), ("v/blind", {"n": 2})), says("done"))
-    world.vendor.after_effect = lambda _tool: (
-        stop_run(run_id=run.id, actor="op", reason="enough") and None
-    )
+
+    def stop(_tool: str) -> None:
+        stop_run(run_id=run.id, actor="op", reason="enough")
+
+    world.vendor.after_effect = stop
     ended = world.process().carry()
     assert (ended.status, ended.reason) == ("stopped", "stopped by op")
     assert world.vendor.received == ["blind"]
@@ -126,9 +128,11 @@ def test_a_stop_while_its_process_is_dead_is_honoured_by_the_resume(world: World
 @pytest.mark.parametrize("change", ["is_contained = true", "is_enabled = false"])
 def test_a_contained_agent_sends_nothing_more(world: World, change: str) -> None:
     run = world.start(calls(("v/blind", {"n": 1}), ("v/blind", {"n": 2})), says("done"))
-    world.vendor.after_effect = lambda _tool: (
-        world.sql(f"UPDATE agents_agent SET {change}") and None
-    )
+
+    def contain(_tool: str) -> None:
+        world.sql(f"UPDATE agents_agent SET {change}")
+
+    world.vendor.after_effect = contain
     ended = world.process().carry()
     assert ended.status == "failed"
     assert world.vendor.received == ["blind"]
