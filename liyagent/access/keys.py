@@ -13,11 +13,11 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import DateTimeField, Func, Q
-from django.utils import timezone
 
 from liyagent.access.errors import KeyUnknown, UserUnknown
 from liyagent.access.models import ApiKey
 from liyagent.core.errors import BadInput
+from liyagent.core.plain import clean_text
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ def create_key(*, name: str, username: str, days: int | None = None) -> NewKey:
 
     Raises `UserUnknown`, or `BadInput` for an empty name or days outside 1 to 3650.
     """
-    name = name.strip()
+    name = clean_text(name).strip()
     if not 1 <= len(name) <= 100:
         raise BadInput("the name of a key wants 1 to 100 characters")
     if days is not None and not 1 <= days <= MOST_DAYS:
@@ -66,8 +66,9 @@ def create_key(*, name: str, username: str, days: int | None = None) -> NewKey:
             prefix=prefix,
             secret_hash=_hash(secret),
             user=user,
-            expires_at=None if days is None else timezone.now() + timedelta(days=days),
+            expires_at=None if days is None else DatabaseNow() + timedelta(days=days),
         )
+        key.refresh_from_db()
     logger.info("API key %s made for %s", prefix, username)
     return NewKey(key=key, token=f"{SCHEME}_{prefix}_{secret}")
 

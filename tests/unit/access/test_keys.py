@@ -53,6 +53,8 @@ def test_a_wrong_secret_prefix_or_form_stands_for_nobody(ada: User) -> None:
 
 def test_an_expired_key_stands_for_nobody(ada: User) -> None:
     new = create_key(name="ci", username="ada", days=1)
+    assert new.key.expires_at is not None
+    assert new.key.expires_at - new.key.created_at >= timedelta(days=1)
     assert user_of(new.token) == ada
     ApiKey.objects.update(expires_at=F("expires_at") - timedelta(days=1))
     assert user_of(new.token) is None
