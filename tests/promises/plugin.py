@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 PROPERTY = "promise"
+# A mark may also name a rule of the house, which is no promise to anybody outside.
+PROMISE = re.compile(r"[A-Z]{2}-[0-9]{2}")
 PASSED, FAILED = "passed", "failed"
 
 
@@ -30,6 +33,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     others: list[pytest.Item] = []
     for item in items:
         names = [str(name) for mark in item.iter_markers(PROPERTY) for name in mark.args]
+        names = [name for name in names if PROMISE.fullmatch(name)]
         item.user_properties += [(PROPERTY, name) for name in dict.fromkeys(names)]
         (chosen if names else others).append(item)
     items[:] = chosen

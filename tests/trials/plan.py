@@ -37,22 +37,24 @@ LEAST_CAUGHT, LEAST_CAUGHT_FULL = 20, 100
 PACE_MS, SLOW_PACE_MS = 25.0, 150.0
 # Longer than the drain, so that SIGTERM cuts some writes in two.
 TERM_PACE_MS = 500.0
-EARLIEST_SECONDS, LATEST_SECONDS = 0.2, 2.4
-# A drain cuts what is on its way: by then there is something.
-EARLIEST_TERM_SECONDS = 1.2
+# Most moments count from the first write that is marked, some from the start: then little has happened yet.
+SHARE_FROM_THE_START = 0.15
+LATEST_SECONDS = 1.5
 LONGEST_AWAY_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One trial. `moment` counts from the start of the runs; `pace_ms` before and after a write takes effect.
+    """One trial. `pace_ms` is how long a write takes before and after its effect.
 
-    `away_seconds` is how long a killed database stays away.
+    `moment` counts from the first mark, or from the start of the runs; `away_seconds` is how long a
+    killed database stays away.
     """
 
     number: int
     fault: Fault
     moment: float
+    is_from_start: bool
     pace_ms: float
     away_seconds: float
 
@@ -67,11 +69,11 @@ def planned(numbers: dict[Fault, int], *, seed: int) -> list[Plan]:
 
 def _plan(number: int, fault: Fault, chance: random.Random) -> Plan:
     pace = PACE_MS if chance.random() < 0.6 else SLOW_PACE_MS
-    earliest = EARLIEST_TERM_SECONDS if fault is Fault.TERM else EARLIEST_SECONDS
     return Plan(
         number=number,
         fault=fault,
-        moment=round(chance.uniform(earliest, LATEST_SECONDS), 3),
+        moment=round(chance.uniform(0.0, LATEST_SECONDS), 3),
+        is_from_start=chance.random() < SHARE_FROM_THE_START and fault is not Fault.TERM,
         pace_ms=TERM_PACE_MS if fault is Fault.TERM else pace,
         away_seconds=chance.choice((0.0, LONGEST_AWAY_SECONDS)),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from liyagent.demo.judge import Kind, Verdict
-from tests.trials.plan import CHARGES_NOTHING, Fault
+from tests.trials.plan import CHARGES_NOTHING, Fault, Plan
 from tests.trials.trial import Played
 
 HELD = "The promise held."
@@ -68,10 +68,14 @@ def line_of(played: Played) -> str:
     unknown = "/".join(str(unknown_by_kind(verdict)[kind]) for kind in Kind)
     broken = [*broken_in(verdict), *charged_in(played)]
     return (
-        f"{plan.number:>3} {plan.fault:<16} at {plan.moment:5.3f} s, {plan.pace_ms:>3.0f} ms  "
+        f"{plan.number:>3} {plan.fault:<16} {plan.moment:5.3f} s after {_since(plan):<5}, {plan.pace_ms:>3.0f} ms  "
         f"hit {len(played.struck.hit)}  caught {caught:<7} unknown {unknown:<6} losses {played.losses}  "
         f"recovery {told_seconds(played.recoveries)}  {'BROKEN' if broken else 'ok'}"
     )
+
+
+def _since(plan: Plan) -> str:
+    return "start" if plan.is_from_start else "mark"
 
 
 def told_seconds(seconds: Sequence[float]) -> str:
@@ -140,6 +144,7 @@ def as_json(played: Played) -> dict[str, Any]:
         "trial": plan.number,
         "fault": plan.fault,
         "moment": plan.moment,
+        "after": _since(plan),
         "pace_ms": plan.pace_ms,
         "away_seconds": plan.away_seconds,
         "at": played.struck.at,

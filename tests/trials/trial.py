@@ -23,6 +23,7 @@ RUNS_OF_AN_AGENT = 2
 TASK = "File what has to be done about the disks of web-1 to web-12."
 END_SECONDS = 75.0
 LOOK_SECONDS = 0.1
+QUICK_LOOK_SECONDS = 0.02
 # A request that left before the fault may be received just after it.
 UNDER_WAY_SECONDS = 0.05
 
@@ -60,6 +61,8 @@ def play(stage: Stage, plan: Plan, watch: Watch) -> Played:
     stage.wait_ready("A")
     stage.set_pace(plan.pace_ms)
     runs = start_runs(stage)
+    if not plan.is_from_start:
+        _wait_for_a_mark(watch, runs)
     time.sleep(plan.moment)
     struck = strike(stage, plan, watch, runs)
     until = time.monotonic() + END_SECONDS
@@ -153,6 +156,12 @@ def _cut(calls: Sequence[Row]) -> list[OpenMark]:
         for it in calls
         if it["settlement"] in IN_DOUBT and it["server"] in KIND_OF_VENDOR
     ]
+
+
+def _wait_for_a_mark(watch: Watch, runs: Sequence[UUID]) -> None:
+    until = time.monotonic() + END_SECONDS
+    while not watch.calls(runs) and time.monotonic() < until:
+        time.sleep(QUICK_LOOK_SECONDS)
 
 
 def _wait_until(moment: float) -> None:

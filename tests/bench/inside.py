@@ -1,0 +1,106 @@
+"""`python -m tests.bench.inside`: measure W1 on the database of the environment; the last line is JSON."""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import io
+import json
+import logging
+import pstats
+import sys
+from typing import Any
+
+import django
+
+django.setup()
+
+from django.conf import settings  # noqa: E402 - what follows wants the settings
+from django.core.management import call_command  # noqa: E402
+from django.db import connection  # noqa: E402
+
+from tests.bench.counts import Counter  # noqa: E402
+from tests.bench.steps import (  # noqa: E402
+    Cell,
+    carry_some,
+    measure_cell,
+    measure_floor,
+    new_holder,
+)
+from tests.bench.world import READ, RECORDINGS, WRITE, furnish  # noqa: E402
+
+ALONE = {"runs": 50, "threads": 1}
+TOGETHER = {"runs": 200, "threads": 8}
+WARM_UP_RUNS = 20
+PROFILED_RUNS = 50
+TOP_FUNCTIONS = 45
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, or profile, and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.inside")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--statements", action="store_true", help="pg_stat_statements is preloaded")
+    parser.add_argument("--profile", choices=[READ, WRITE], default="")
+    options = parser.parse_args(arguments)
+    logging.disable(logging.WARNING)
+    call_command("migrate", verbosity=0)
+    models = furnish()
+    connection.close()
+    for tool in models:
+        warm = Cell(name="warm", tool=tool, recording="metadata", runs=WARM_UP_RUNS, threads=1)
+        carry_some(warm, new_holder())
+    if options.profile:
+        profile(options.profile)
+        return 0
+    counter = Counter(settings.LIYAGENT.database_url, has_statements=options.statements)
+    told = [_measure(cell, models, counter, rounds=options.rounds) for cell in cells()]
+    sys.stdout.write(json.dumps(told) + "\n")
+    return 0
+
+
+def cells() -> list[Cell]:
+    """Return W1's cells."""
+    return [
+        Cell(
+            name=f"W1{letter} {tool} {recording}",
+            tool=tool,
+            recording=recording,
+            **size,
+        )
+        for letter, size in (("a", ALONE), ("b", TOGETHER))
+        for tool in (READ, WRITE)
+        for recording in RECORDINGS
+    ]
+
+
+def profile(tool: str) -> None:
+    """Print what a step's time goes to, one run at a time."""
+    cell = Cell(name="profiled", tool=tool, recording="full", runs=PROFILED_RUNS, threads=1)
+    holder = new_holder()
+    profiler = cProfile.Profile()
+    profiler.runcall(carry_some, cell, holder)
+    for order in ("tottime", "cumulative"):
+        text = io.StringIO()
+        pstats.Stats(profiler, stream=text).sort_stats(order).print_stats(TOP_FUNCTIONS)
+        sys.stdout.write(text.getvalue())
+
+
+def _measure(
+    cell: Cell, models: dict[str, Any], counter: Counter, *, rounds: int
+) -> dict[str, Any]:
+    """Measure a cell several times, each beside a floor of its own."""
+    told: list[dict[str, Any]] = []
+    for _ in range(rounds):
+        floor = measure_floor(cell, counter)
+        counter.forget_statements()
+        measured = measure_cell(cell, models[cell.tool], counter)
+        told.append({"floor": floor.as_json(), "cell": measured.as_json()})
+    steps = cell.runs * 10
+    top = [(text, calls / steps, ms / steps) for text, calls, ms in counter.top()]
+    sys.stderr.write(f"{cell.name}: {told[-1]['cell']['rate']:.0f} steps/s\n")
+    return {"cell": cell.name, "threads": cell.threads, "rounds": told, "statements": top}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
