@@ -57,8 +57,10 @@ class Server:
         self.watcher = self.connect()
 
     def connect(self) -> Connection:
-        """Return a further session, each statement of it a commit."""
-        return self._stack.enter_context(psycopg.connect(self.url, autocommit=True))
+        """Return a further session, each statement of it a commit; one that waits for ever fails."""
+        return self._stack.enter_context(
+            psycopg.connect(self.url, autocommit=True, options="-c statement_timeout=10s")
+        )
 
     def start(self, call: Callable[..., Any], *values: Any) -> Future[Any]:
         """Run `call(*values)` in a thread."""

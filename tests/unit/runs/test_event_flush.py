@@ -131,17 +131,19 @@ def test_a_blocked_chain_costs_a_write_about_100_ms_and_its_events_but_not_itsel
     server: Server,
 ) -> None:
     connection, other = server.connect(), server.connect()
+    waits = []
     for write in set(WRITERS) - {mark_second}:
         fence = begin(connection)
         with other.transaction():
             lock_chain(other, fence)
             started = time.monotonic()
             assert write(connection, fence, NEXT) is not None
-            took = time.monotonic() - started
-        assert 0.09 < took < 1.0
+            waits.append(time.monotonic() - started)
         assert head(connection, fence.run, "sequence") == NEXT
         assert head(connection, fence.run, "events_missing") == 1
         assert len(chain(connection, fence.correlation)) == 1
+    # The shortest is the function's own; a longer one may be the machine's.
+    assert 0.09 < min(waits) < 0.5
 
 
 @pytest.mark.promise("EV-07")
@@ -268,3 +270,23 @@ def test_writers_side_by_side_on_one_chain_leave_it_intact_and_every_event_accou
     missing = sum(json.loads(event.content)["missing"] for event in events if event.kind == "gap")
     owed = value(server.watcher, "SELECT sum(events_missing) FROM runs_run")
     assert sum(event.kind == "step" for event in events) + missing + owed == 2 * steps
+
+
+@pytest.mark.promise("EV-02")
+def test_a_writer_that_waits_for_the_chain_goes_on_from_where_the_other_left_it(
+    server: Server,
+) -> None:
+    first, second = server.connect(), server.connect()
+    fence = start_run(first)
+
+    def append(connection: Connection) -> None:
+        connection.execute(
+            "SELECT liyagent_append_events(%s, %s, 'm', 'full', '{step}', ARRAY['{}'])",
+            [fence.correlation, fence.run],
+        )
+
+    with first.transaction():
+        append(first)
+        waiting = server.start_blocked(second, append)
+    waiting.result(10)
+    assert len(chain(first, fence.correlation)) == 2
