@@ -11,17 +11,20 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from uuid import UUID
 
+import psycopg
 import uvicorn
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from liyagent.core.database import close_hot_pool
+from liyagent.core.errors import LiyagentError
 from liyagent.core.readiness import STATE
 from liyagent.gateway import wire
 from liyagent.leases.holding import end_holder, register_holder, start_draining
 from liyagent.leases.identity import own_identity, own_name
 from runs.checkpoint import keyring
 from runs.cluster_child import ClusterChild
+from runs.late_look import look_late
 from runs.renewal import Renewal
 from runs.runner import FORMATS, Runner
 from runs.watch import Watch
@@ -83,6 +86,7 @@ class Process:
         self._start("renewal", lambda: self.renewal.renew_until(self.ended))
         self._start("watch", lambda: self.watch.watch_until(self.ended))
         self._start("runner", self.runner.take_until_drained)
+        self._start("late look", self._look_late)
         STATE.reasons.discard("starting")
         self.web.run()
         self._end()
@@ -103,6 +107,14 @@ class Process:
     def _look_after_cluster(self) -> None:
         if self.cluster is not None and not STATE.is_draining:
             self.cluster.look()
+
+    def _look_late(self) -> None:
+        """On a thread of its own, since it asks vendors; each look is claimed, so every process may."""
+        while not self.ended.wait(settings.LIYAGENT.sweep_seconds):
+            try:
+                look_late()
+            except (psycopg.Error, DatabaseError, LiyagentError):
+                logger.exception("a late look went wrong; the next goes on")
 
     def _start(self, name: str, work: Callable[[], None]) -> None:
         thread = threading.Thread(target=work, name=name, daemon=True)

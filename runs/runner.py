@@ -24,6 +24,7 @@ from runs.wake import QUEUED
 logger = logging.getLogger(__name__)
 
 FORMATS = (CHECKPOINT_FORMAT,)
+HAND_OVER_SECONDS = 5
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,11 +57,14 @@ class Runner:
 
     def take_until_drained(self) -> None:
         """The take loop: at once when a run was queued here, else at each poll."""
-        self._adopt_unseen()
-        while not self.draining.is_set():
-            QUEUED.clear()
-            if not self._take_once():
-                QUEUED.wait(settings.LIYAGENT.poll_seconds)
+        try:
+            self._adopt_unseen()
+            while not self.draining.is_set():
+                QUEUED.clear()
+                if not self._take_once():
+                    QUEUED.wait(settings.LIYAGENT.poll_seconds)
+        except LostLease:
+            logger.info("takes nothing more: draining while the database is away")
 
     def lose_all(self) -> None:
         """This holder is unknown to the database: everything it carried is another's."""
@@ -77,8 +81,16 @@ class Runner:
         self.ended.set()
         if self.carried():
             wire.close_all()
-        given = hot.hand_over(self.holder, give_up=lambda: False)
+        self._hand_over_the_rest(until=time.monotonic() + HAND_OVER_SECONDS)
         self.lose_all()
+
+    def _hand_over_the_rest(self, *, until: float) -> None:
+        """Where the database is away the runs are found by their neighbours, once this process is gone."""
+        try:
+            given = hot.hand_over(self.holder, give_up=lambda: time.monotonic() > until)
+        except LostLease:
+            logger.exception("nothing could be handed over")
+            return
         if given:
             logger.warning("handed over %d runs in the middle of a step", len(given))
 

@@ -31,6 +31,7 @@ from runs.models import Call as MarkedCall
 from runs.read_back import read_back
 
 MOST_RESENDS = 3
+READ_BACK_PAUSES_PER_LEASE = 8
 RESEND_PAUSE_SECONDS = 0.25
 CONFLICT_WORDS = ("conflict", "in progress", "409", "being processed")
 SAME_INTENT = (
@@ -88,7 +89,7 @@ class RunScope(Scope):
             key_window_seconds=call.contract.key_window_seconds if call.contract else 0,
             intent=intent_digest(server=call.server, tool=call.tool, args=call.args),
             sealed=checkpoint.sealer.seal(
-                asdict(payload), kind=BYTES, number=_place(self.step, call.index)
+                asdict(payload), kind=BYTES, number=place_of(self.step, call.index)
             ),
             give_up=checkpoint.give_up,
         )
@@ -125,7 +126,7 @@ class RunScope(Scope):
             fate=outcome.fate.value,
             settlement=settlement,
             outcome=checkpoint.sealer.seal(
-                asdict(outcome), kind=OUTCOME, number=_place(self.step, call.index)
+                asdict(outcome), kind=OUTCOME, number=place_of(self.step, call.index)
             ),
             late_look_seconds=(
                 settings.LIYAGENT.late_look_seconds if outcome.fate is Fate.UNKNOWN else None
@@ -149,8 +150,6 @@ class RunScope(Scope):
             is_delegation=False,
             has_reader=call.contract is not None and call.contract.reader is not None,
         )
-        # The vendor may still be at it: a pause before it is asked again, or read back.
-        time.sleep(settings.LIYAGENT.lease_seconds / 8)
         return self.carry_out(settlement, verdict, payload)
 
     def plan(self, row: MarkedCall, verdict: Verdict) -> Settlement:
@@ -168,14 +167,14 @@ class RunScope(Scope):
     def payload_of(self, row: MarkedCall) -> Payload:
         """Return the marked bytes, exactly: a re-send is never masked, filed or keyed anew (ruling 9)."""
         stored = self.checkpoint.sealer.open(
-            row.sealed, kind=BYTES, number=_place(row.step, row.index)
+            row.sealed, kind=BYTES, number=place_of(row.step, row.index)
         )
         return Payload(**stored)
 
     def outcome_of(self, row: MarkedCall) -> Outcome:
         """Return what a settled call came back with."""
         stored = self.checkpoint.sealer.open(
-            row.outcome or b"", kind=OUTCOME, number=_place(row.step, row.index)
+            row.outcome or b"", kind=OUTCOME, number=place_of(row.step, row.index)
         )
         return Outcome(**{**stored, "fate": Fate(stored["fate"])})
 
@@ -185,6 +184,9 @@ class RunScope(Scope):
             outcome = self._send_again(verdict, payload)
             if outcome.fate is not Fate.UNKNOWN:
                 return replace(outcome, settlement=settlement, key=payload.key)
+        if settlement is not Settlement.TOLD_UNKNOWN:
+            # The vendor may still be at it: it was sent to just now, or its caller died just now.
+            time.sleep(settings.LIYAGENT.lease_seconds / READ_BACK_PAUSES_PER_LEASE)
         return replace(read_back(payload, verdict.call.contract), key=payload.key)
 
     def _send_again(self, verdict: Verdict, payload: Payload) -> Outcome:
@@ -246,7 +248,8 @@ class RunScope(Scope):
         return hot.Audit(action="agent.call.settled", detail=detail)
 
 
-def _place(step: int, index: int) -> int:
+def place_of(step: int, index: int) -> int:
+    """Return the number that a call's sealed pieces are bound to."""
     return step << 16 | index
 
 

@@ -1,0 +1,72 @@
+"""Look once more for writes of unknown outcome; a late finding is added to the audit, nothing is sent (ruling 7)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.db import connection
+
+from liyagent.core.errors import LiyagentError
+from liyagent.gateway.contracts import contracts_for
+from liyagent.gateway.outcome import Payload
+from runs import hot
+from runs.checkpoint import BYTES, sealer_of
+from runs.models import Call, Run
+from runs.read_back import find_records
+from runs.scope import place_of
+
+logger = logging.getLogger(__name__)
+
+MOST_LOOKS = 20
+LOOK_SECONDS = 60
+FOUND, NOT_FOUND, NO_READER = "found", "not_found", "no_reader"
+
+# A look that dies half way is due again after a minute: reads may be made twice.
+DUE = """
+UPDATE runs_call SET late_look_at = liyagent_now() + make_interval(secs => %s)
+    WHERE id IN (SELECT id FROM runs_call WHERE late_look_at <= liyagent_now()
+        ORDER BY late_look_at LIMIT %s FOR UPDATE SKIP LOCKED)
+    RETURNING id
+"""
+FOUND_OUT = """
+WITH looked AS (
+    UPDATE runs_call SET late_look_at = NULL, late_finding = %s
+        WHERE id = %s AND late_finding = '' AND fate = 'unknown' RETURNING run_id, correlation_id, server, tool, step, index
+)
+SELECT liyagent_audit('agent.call.late_look', 'liyagent', r.mission, l.correlation_id, l.run_id, r.request_id,
+        jsonb_build_object('call', l.server || '/' || l.tool, 'step', l.step, 'index', l.index, 'finding', %s::text))
+    FROM looked l JOIN runs_run r ON r.id = l.run_id
+"""
+
+
+def look_late() -> int:
+    """Look for the calls that are due, at most 20, and say how many were looked for."""
+    due = hot.ask(DUE, (LOOK_SECONDS, MOST_LOOKS), give_up=_never)
+    try:
+        for (call_id,) in due:
+            finding = _look(Call.objects.get(id=call_id))
+            hot.ask(FOUND_OUT, (finding, call_id, finding), give_up=_never)
+    finally:
+        connection.close()
+    return len(due)
+
+
+def _look(call: Call) -> str:
+    name = f"{call.server}/{call.tool}"
+    contract = contracts_for((name,), version=hot.config_version(_never)).get(name)
+    if contract is None or contract.reader is None:
+        return NO_READER
+    try:
+        sealer = sealer_of(Run.objects.get(id=call.run_id))
+        place = place_of(call.step, call.index)
+        stored: dict[str, Any] = sealer.open(call.sealed, kind=BYTES, number=place)
+    except LiyagentError as error:
+        logger.warning("call %s cannot be looked for: %s", call.id, error)
+        return NOT_FOUND
+    found = find_records(Payload(**stored), contract.reader)
+    return FOUND if found is not None and len(found) == 1 else NOT_FOUND
+
+
+def _never() -> bool:
+    return False

@@ -1,0 +1,46 @@
+"""The key of a call follows from what identifies its step (CR-27)."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from runs.keys import step_key
+from tests.unit.runs.carrying.conftest import World, calls, says
+from tests.unit.runs.carrying.vendor import Killed, die_before_effect
+
+
+@pytest.mark.promise("CR-27")
+def test_a_step_key_is_the_same_after_a_resume(world: World) -> None:
+    asked = calls(("v/look", {"n": 0}), ("v/keyed", {"n": 1}))
+    run = world.start(asked, says("done"))
+    first = world.process("first")
+    die_before_effect("look")
+    with pytest.raises(Killed):
+        first.carry()
+    world.prove_dead(first)
+    world.process("second").carry()
+    expected = step_key(
+        correlation_id=run.correlation_id,
+        loop="root",
+        steps_taken=1,
+        provider_call_id=asked.calls[1].id,
+    )
+    assert [row["key"] for row in world.vendor.of("keyed")] == [expected]
+
+
+@pytest.mark.promise("CR-27")
+def test_each_part_of_what_identifies_a_step_changes_its_key() -> None:
+    one, other = uuid4(), uuid4()
+    keys = [
+        step_key(correlation_id=run, loop=loop, steps_taken=steps, provider_call_id=call)
+        for run in (one, other)
+        for loop in ("root", "root/1")
+        for steps in (1, 11)
+        for call in ("toolu_a", "1toolu_a")
+    ]
+    assert len(set(keys)) == 16
+    assert keys[0] == step_key(
+        correlation_id=one, loop="root", steps_taken=1, provider_call_id="toolu_a"
+    )

@@ -1,0 +1,55 @@
+"""A write of unknown outcome is looked for once more; what is found is added to the audit, nothing is sent."""
+
+from __future__ import annotations
+
+import pytest
+
+from runs.late_look import look_late
+from runs.models import Run
+from tests.unit.runs.carrying.conftest import World, calls, says
+from tests.unit.runs.carrying.vendor import Killed, die_before_effect
+
+
+def unknown_write(world: World, tool: str) -> Run:
+    """A run that ended with a write whose outcome nobody could tell."""
+    run = world.start(calls((f"v/{tool}", {"n": 1})), says("done"))
+    first = world.process("first")
+    die_before_effect(tool)
+    with pytest.raises(Killed):
+        first.carry()
+    world.prove_dead(first)
+    world.process("second").carry()
+    assert world.call(run, 1).fate == "unknown"
+    return run
+
+
+def pass_the_time(world: World) -> None:
+    world.sql(
+        "UPDATE runs_call SET late_look_at = liyagent_now() - interval '1 s' WHERE late_look_at IS NOT NULL"
+    )
+
+
+@pytest.mark.field("FL-11")
+def test_a_vendor_that_commits_late_is_found_later_and_only_told(world: World) -> None:
+    run = unknown_write(world, "readable")
+    assert look_late() == 0
+    key = world.call(run, 1).step_key
+    world.vendor.rows.append({"id": 1, "tool": "readable", "client_key": key})
+    pass_the_time(world)
+    assert look_late() == 1
+    call = world.call(run, 1)
+    assert (call.fate, call.late_finding, call.late_look_at) == ("unknown", "found", None)
+    assert world.audit("agent.call.late_look") == [
+        {"call": "v/readable", "step": 1, "index": 0, "finding": "found"}
+    ]
+    assert world.vendor.received == ["readable", "find", "find"]
+    assert look_late() == 0
+
+
+@pytest.mark.parametrize(("tool", "finding"), [("readable", "not_found"), ("blind", "no_reader")])
+def test_what_is_not_found_stays_unknown(world: World, tool: str, finding: str) -> None:
+    run = unknown_write(world, tool)
+    pass_the_time(world)
+    look_late()
+    assert (world.call(run, 1).fate, world.call(run, 1).late_finding) == ("unknown", finding)
+    assert world.vendor.rows == []
