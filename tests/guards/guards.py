@@ -1,0 +1,326 @@
+"""The guards: each a diff that takes one out, and the tests that must turn red without it.
+
+A diff's `search` must stand exactly once in its file; where the code moved on, the guard has to move too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+STEP, TAKE = "runs/sql/step.sql", "runs/sql/take.sql"
+LOOP, SCOPE = "runs/loop.py", "runs/scope.py"
+FENCES = "tests/unit/runs/test_fences.py::"
+TAKES = "tests/unit/runs/test_take_and_claim.py::"
+MARKS = "tests/unit/runs/test_marks.py::"
+CARRYING = "tests/unit/runs/carrying/"
+IN_DOUBT = f"{CARRYING}test_in_doubt_calls.py::"
+BROKEN = f"{CARRYING}test_broken_checkpoints.py::"
+GUARDED = f"{CARRYING}test_guarded_"
+STRAGGLER = f"{FENCES}test_an_attempt_writes_nothing_after_its_own_holder_took_the_run_again"
+CLAIMED = f"{FENCES}test_a_claimed_attempt_writes_nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """One guard. Replacing `search` by `replace` in `file` takes it out; each of `tests` then fails."""
+
+    name: str
+    file: str
+    search: str
+    replace: str
+    tests: tuple[str, ...]
+
+
+def _fence(writer: str, before: str) -> tuple[Guard, Guard]:
+    """The two halves of one writer's fence: the attempt's number, and that the run still runs."""
+    where = "WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1"
+    without_attempt = where.replace("attempt = p_attempt AND ", "")
+    without_status = where.replace("status = 'running' AND ", "")
+    return (
+        Guard(
+            name=f"fence of {writer}: attempt",
+            file=STEP,
+            search=f"{before}\n        {where}",
+            replace=f"{before}\n        {without_attempt}",
+            tests=(STRAGGLER,),
+        ),
+        Guard(
+            name=f"fence of {writer}: running",
+            file=STEP,
+            search=f"{before}\n        {where}",
+            replace=f"{before}\n        {without_status}",
+            tests=(CLAIMED,),
+        ),
+    )
+
+
+GUARDS: tuple[Guard, ...] = (
+    *_fence(
+        "the step",
+        "input_tokens = p_input_tokens, output_tokens = p_output_tokens, parts = p_part + 1",
+    ),
+    *_fence("the flush", "SET sequence = p_sequence, seal = p_seal, resumes_recorded = p_resumes"),
+    *_fence(
+        "the end",
+        "output_tokens = p_output_tokens, holder = NULL, ended_at = liyagent_now(), parts = 0",
+    ),
+    Guard(
+        name="fence of the mark: attempt",
+        file=STEP,
+        search="WHERE id = p_run AND attempt = p_attempt AND status = 'running'\n            AND sequence IN",
+        replace="WHERE id = p_run AND status = 'running'\n            AND sequence IN",
+        tests=(STRAGGLER,),
+    ),
+    Guard(
+        name="take raises the attempt",
+        file=TAKE,
+        search="attempt = r.attempt + 1,",
+        replace="attempt = greatest(r.attempt, 1),",
+        tests=(
+            f"{TAKES}test_a_take_sets_holder_and_time_and_raises_the_attempt",
+            f"{FENCES}test_a_drained_straggler_matches_nothing_once_the_run_is_taken",
+        ),
+    ),
+    Guard(
+        name="a claim compares and sets",
+        file=TAKE,
+        search="WHERE r.id = lost.id AND r.attempt = lost.attempt AND r.status = 'running'",
+        replace="WHERE r.id = lost.id",
+        tests=(
+            f"{TAKES}test_of_two_claims_of_one_loss_one_wins",
+            f"{TAKES}test_a_claim_that_waited_for_another_claim_and_a_take_takes_nothing_from_the_new_attempt",
+        ),
+    ),
+    Guard(
+        name="mark before send",
+        file="liyagent/gateway/call.py",
+        search="""        may_send = scope.mark_sending(verdict, payload)
+        if isinstance(may_send, Outcome):
+            return may_send
+        try:
+            outcome = send(payload, may_send)
+        except NotSent:
+            continue
+""",
+        replace="""        try:
+            outcome = send(payload, _always)
+        except NotSent:
+            continue
+        may_send = scope.mark_sending(verdict, payload)
+        if isinstance(may_send, Outcome):
+            return may_send
+""",
+        tests=(f"{IN_DOUBT}test_a_blind_write_in_doubt_is_told_as_unknown_and_not_sent_again",),
+    ),
+    Guard(
+        name="the mark's deadline is asked before the bytes leave",
+        file=SCOPE,
+        search="return lambda: boottime() < deadline and not checkpoint.give_up()",
+        replace="return lambda: not checkpoint.give_up()",
+        tests=(f"{GUARDED}sends.py::test_nothing_is_sent_once_the_mark_s_deadline_has_passed",),
+    ),
+    Guard(
+        name="a lost attempt sends nothing",
+        file=SCOPE,
+        search="return lambda: boottime() < deadline and not checkpoint.give_up()",
+        replace="return lambda: boottime() < deadline",
+        tests=(f"{GUARDED}sends.py::test_nothing_is_sent_once_the_attempt_is_known_to_be_lost",),
+    ),
+    Guard(
+        name="the mark's deadline is its own",
+        file=STEP,
+        search="""            extract(epoch FROM c.deadline - liyagent_now())::double precision, NULL::bigint
+        FROM runs_call c WHERE""",
+        replace="""            extract(epoch FROM (SELECT h.renew_by FROM leases_holder h WHERE h.id = c.holder) - liyagent_now())::double precision, NULL::bigint
+        FROM runs_call c WHERE""",
+        tests=(f"{MARKS}test_a_mark_asked_again_after_a_renewal_answers_with_its_stored_deadline",),
+    ),
+    Guard(
+        name="a claim sets settle_after",
+        file=TAKE,
+        search="""            settle_after = GREATEST(r.settle_after, (
+                SELECT max(c.deadline) FROM runs_call c
+                WHERE c.run_id = r.id AND c.fate = '' AND c.holder IS DISTINCT FROM p_proven))
+""",
+        replace="            settle_after = r.settle_after\n",
+        tests=(
+            f"{TAKES}test_a_claim_waits_for_the_open_mark_s_own_deadline",
+            f"{TAKES}test_a_claim_that_waits_for_a_mark_under_way_sees_its_deadline",
+        ),
+    ),
+    Guard(
+        name="a read-back waits for settle_after",
+        file=LOOP,
+        search="            self._wait_until_settled()\n",
+        replace="            pass\n",
+        tests=(f"{IN_DOUBT}test_a_read_back_waits_without_a_thread_until_no_straggler_can_send",),
+    ),
+    Guard(
+        name="absent proves nothing: it is not sent again",
+        file=SCOPE,
+        search="        return replace(read_back(payload, verdict.call.contract), key=payload.key)\n",
+        replace="""        outcome = read_back(payload, verdict.call.contract)
+        if outcome.fate is Fate.UNKNOWN and settlement is Settlement.READ_BACK:
+            outcome = self._send_again(verdict, payload)
+        return replace(outcome, key=payload.key)
+""",
+        tests=(
+            f"{IN_DOUBT}test_a_readable_write_that_is_not_found_is_unknown_and_never_asked_again",
+        ),
+    ),
+    Guard(
+        name="a key counts inside half its window alone",
+        file=SCOPE,
+        search="        return age < timedelta(seconds=row.key_window_seconds) / 2\n",
+        replace="        return age < timedelta(seconds=row.key_window_seconds)\n",
+        tests=(f"{IN_DOUBT}test_a_short_vendor_window_is_settled_and_not_sent_again",),
+    ),
+    Guard(
+        name="no identity, no re-send",
+        file="runs/in_doubt.py",
+        search="    if gates_allow and has_identity and is_within_vendor_window:",
+        replace="    if gates_allow and is_within_vendor_window:",
+        tests=(
+            f"{IN_DOUBT}test_a_positional_id_is_no_identity_so_a_keyed_write_is_not_sent_again",
+        ),
+    ),
+    Guard(
+        name="a position is no identity",
+        file="runs/keys.py",
+        search="    return POSITIONAL.fullmatch(bare) is None\n",
+        replace="    return True\n",
+        tests=(
+            f"{IN_DOUBT}test_a_positional_id_is_no_identity_so_a_keyed_write_is_not_sent_again",
+        ),
+    ),
+    Guard(
+        name="a step key follows from the step",
+        file="runs/keys.py",
+        search='    return digest(["run-call", str(correlation_id), loop, steps_taken, provider_call_id])\n',
+        replace="    return secrets.token_hex(32)\n",
+        tests=(f"{GUARDED}keys.py::test_a_step_key_is_the_same_after_a_resume",),
+    ),
+    Guard(
+        name="today's gates forbid a re-send",
+        file="runs/in_doubt.py",
+        search="    if gates_allow and has_identity and is_within_vendor_window:",
+        replace="    if has_identity and is_within_vendor_window:",
+        tests=(
+            f"{IN_DOUBT}test_a_marked_call_that_the_gates_now_refuse_is_neither_sent_nor_routed",
+        ),
+    ),
+    Guard(
+        name="what was marked stays a write",
+        file=LOOP,
+        search="                was_write=(pending.step, index) in marks,\n",
+        replace="                was_write=False,\n",
+        tests=(f"{GUARDED}writes.py::test_a_marked_call_is_judged_as_a_write_by_the_gates",),
+    ),
+    Guard(
+        name="the head's claims are checked",
+        file="runs/checkpoint.py",
+        search="    _check_claims(run, claims, parts=len(parts), last_tag=last_tag)\n",
+        replace="",
+        tests=(f"{BROKEN}test_a_checkpoint_that_does_not_verify_fails_the_run",),
+    ),
+    Guard(
+        name="the marks are under the seal",
+        file="runs/checkpoint.py",
+        search="    _check_marks(run, calls, open_marks)\n",
+        replace="",
+        tests=(f"{BROKEN}test_a_checkpoint_that_does_not_verify_fails_the_run",),
+    ),
+    Guard(
+        name="a part is sealed as the part it is",
+        file="liyagent/core/seal.py",
+        search='        return b"\\x1f".join((self.context, kind.encode(), str(number).encode(), previous))\n',
+        replace='        return b"\\x1f".join((self.context, previous))\n',
+        tests=(f"{GUARDED}parts.py::test_a_piece_opens_as_itself_alone",),
+    ),
+    Guard(
+        name="parts are chained",
+        file="liyagent/core/seal.py",
+        search='        return b"\\x1f".join((self.context, kind.encode(), str(number).encode(), previous))\n',
+        replace='        return b"\\x1f".join((self.context, kind.encode(), str(number).encode()))\n',
+        tests=(f"{GUARDED}parts.py::test_a_part_of_another_past_does_not_fit",),
+    ),
+    Guard(
+        name="the same intent after an unknown outcome",
+        file=STEP,
+        search="            ORDER BY id LIMIT 1;\n        IF FOUND THEN\n",
+        replace="            ORDER BY id LIMIT 1;\n        IF false THEN\n",
+        tests=(f"{MARKS}test_the_same_intent_after_an_unknown_outcome_is_named_and_not_marked",),
+    ),
+    Guard(
+        name="grace after a reconnect",
+        file=TAKE,
+        search="GREATEST(backend_start, pg_postmaster_start_time())",
+        replace="pg_postmaster_start_time()",
+        tests=(
+            f"{TAKES}test_nothing_is_claimed_for_lapse_until_one_grace_after_the_sweeper_s_reconnect",
+        ),
+    ),
+    Guard(
+        name="a missing holder has lapsed",
+        file=TAKE,
+        search="FROM runs_run r LEFT JOIN leases_holder h ON h.id = r.holder",
+        replace="FROM runs_run r JOIN leases_holder h ON h.id = r.holder",
+        tests=(f"{TAKES}test_a_holder_without_a_row_has_lapsed",),
+    ),
+    Guard(
+        name="a process never claims its own",
+        file=TAKE,
+        search="WHERE r.status = 'running' AND r.holder IS DISTINCT FROM p_sweeper\n",
+        replace="WHERE r.status = 'running'\n",
+        tests=(f"{TAKES}test_a_process_never_claims_its_own_runs",),
+    ),
+    Guard(
+        name="rows without a thread are given back",
+        file="runs/renewal.py",
+        search="        if gone:\n",
+        replace="        if False:\n",
+        tests=(
+            f"{CARRYING}test_runner.py::test_a_running_row_without_a_thread_is_given_back_at_the_second_renewal",
+        ),
+    ),
+    Guard(
+        name="a row that was just taken keeps its thread",
+        file="runs/renewal.py",
+        search="if times >= 2]",
+        replace="if times >= 1]",
+        tests=(
+            f"{CARRYING}test_runner.py::test_a_row_that_has_its_thread_by_the_second_renewal_is_kept",
+        ),
+    ),
+    Guard(
+        name="a repeated step answers as the first time",
+        file=STEP,
+        search="""            p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
+        RETURN QUERY SELECT v.stop_requested, liyagent_config_version();
+    ELSE
+        RETURN QUERY SELECT stop_requested, liyagent_config_version() FROM runs_run
+            WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence;
+    END IF;
+END $$;
+
+-- A call in doubt""",
+        replace="""            p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
+        RETURN QUERY SELECT v.stop_requested, liyagent_config_version();
+    END IF;
+END $$;
+
+-- A call in doubt""",
+        tests=(
+            f"{FENCES}test_a_write_whose_answer_was_lost_answers_again_and_writes_nothing_twice",
+        ),
+    ),
+    Guard(
+        name="a repeated end answers as the first time",
+        file=STEP,
+        search="WHERE id = p_run AND attempt = p_attempt AND status = p_status AND sequence = p_sequence;",
+        replace="WHERE false;",
+        tests=(
+            f"{FENCES}test_a_write_whose_answer_was_lost_answers_again_and_writes_nothing_twice",
+        ),
+    ),
+)
