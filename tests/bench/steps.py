@@ -50,6 +50,16 @@ class Measured:
         ordered = sorted(self.step_seconds)
         return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
+    def with_more(self, other: Measured) -> Measured:
+        """Return both as one, for a floor before and after its cell."""
+        mine, theirs = asdict(self.counts), asdict(other.counts)
+        return Measured(
+            steps=self.steps + other.steps,
+            seconds=self.seconds + other.seconds,
+            step_seconds=self.step_seconds + other.step_seconds,
+            counts=Counts(**{name: mine[name] + theirs[name] for name in mine}),
+        )
+
     def as_json(self) -> dict[str, Any]:
         """Return it for the raw file, without each step's time."""
         return {
