@@ -159,7 +159,6 @@ class CallAdmin(ReadOnlyAdmin):
     search_help_text = "A run's id, a correlation id or a step key, in full"
     show_full_result_count = False
     ordering = ("-id",)
-    exclude = ("sealed", "outcome")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Leave the sealed bytes in the database."""
