@@ -16,7 +16,7 @@ from django.db.models import Model
 from events.buffer import EventBuffer
 from liyagent.core.seal import Keyring, Sealer, tag_of
 from runs.errors import CheckpointBroken, LostLease
-from runs.hot import Counters, Fence, GiveUp, ask
+from runs.hot import Counters, Fence, GiveUp, ask_together
 from runs.models import Call, Run
 
 M = TypeVar("M", bound=Model)
@@ -37,7 +37,7 @@ class Checkpoint:
     give_up: GiveUp
     sequence: int
     stop: bool
-    config: int = 0
+    config: int
     open_marks: set[tuple[int, int]] = field(default_factory=set)
 
     @property
@@ -101,39 +101,75 @@ def sealer_of(run: Run) -> Sealer:
     return keyring().sealer(key_id=run.key_id, run_id=run.id, format_number=run.format)
 
 
-def load(run_id: UUID, *, attempt: int, give_up: GiveUp) -> Run:
-    """Read the head of an attempt just taken. Raises `LostLease` where it is no longer this attempt's."""
-    where = "id = %s AND attempt = %s AND status = 'running'"
-    heads = _read(Run, where, (run_id, attempt), give_up=give_up)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """All that is stored of a run, as it was read in one round trip: sealed, and verified by nobody yet."""
+
+    run: Run
+    config: int
+    parts: list[tuple[int, str, bytes]]
+    calls: list[Call]
+    last_told_step: int
+
+
+PARTS = "SELECT number, kind, sealed FROM runs_part WHERE run_id = %s ORDER BY number"
+LAST_TOLD_STEP = (
+    "SELECT (content::jsonb->>'step')::int FROM events_runevent"
+    " WHERE run_id = %s AND kind = 'step' ORDER BY number DESC LIMIT 1"
+)
+
+
+def load(run_id: UUID, *, attempt: int, give_up: GiveUp) -> Stored:
+    """Read an attempt just taken. Raises `LostLease` where it is no longer this attempt's."""
+    heads, calls, parts, told, config = ask_together(
+        (
+            (_select(Run, "id = %s AND attempt = %s AND status = 'running'"), (run_id, attempt)),
+            (_select(Call, "run_id = %s"), (run_id,)),
+            (PARTS, (run_id,)),
+            (LAST_TOLD_STEP, (run_id,)),
+            ("SELECT liyagent_config_version()", ()),
+        ),
+        give_up=give_up,
+    )
     if not heads:
         raise LostLease(run_id=run_id, attempt=attempt)
-    return heads[0]
+    return Stored(
+        run=_row(Run, heads[0]),
+        config=config[0][0],
+        parts=[(number, kind, sealed) for number, kind, sealed in parts],
+        calls=[_row(Call, row) for row in calls],
+        last_told_step=told[0][0] if told else 0,
+    )
 
 
-def _read(model: type[M], where: str, values: tuple[Any, ...], *, give_up: GiveUp) -> list[M]:
-    """Read rows over the hot pool: a run's thread holds no connection of its own."""
-    names = [it.column for it in model._meta.concrete_fields]
-    columns = ", ".join(f'"{name}"' for name in names)
-    sql = f"SELECT {columns} FROM {model._meta.db_table} WHERE {where}"  # noqa: S608 - names of our own models
-    rows = ask(sql, values, give_up=give_up)
-    return [model.from_db("default", names, row) for row in rows]
+def _columns(model: type[Model]) -> list[str]:
+    return [it.column for it in model._meta.concrete_fields]
 
 
-def open_checkpoint(run: Run, *, give_up: GiveUp) -> Checkpoint:
+def _select(model: type[Model], where: str) -> str:
+    names = ", ".join(f'"{name}"' for name in _columns(model))
+    return f"SELECT {names} FROM {model._meta.db_table} WHERE {where}"  # noqa: S608 - our own names
+
+
+def _row(model: type[M], values: tuple[Any, ...]) -> M:
+    return model.from_db("default", _columns(model), values)
+
+
+def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
     """Open and verify all that is stored of a run.
 
     Raises `KeyMissing`, `SealBroken` or `CheckpointBroken`: a part tampered with, swapped, cut off or
     older, or a head put back, is found here, before anything is sent (CR-16).
     """
+    run = stored.run
     sealer = sealer_of(run)
     claims = sealer.open(run.seal, kind=HEAD, number=run.sequence)
-    parts, last_tag = _open_parts(run.id, sealer, give_up=give_up)
-    marked = _read(Call, "run_id = %s", (run.id,), give_up=give_up)
-    calls = {(call.step, call.index): call for call in marked}
+    parts, last_tag = _open_parts(stored.parts, sealer)
+    calls = {(call.step, call.index): call for call in stored.calls}
     open_marks = {(int(step), int(index)) for step, index in claims["marks"]}
     _check_claims(run, claims, parts=len(parts), last_tag=last_tag)
     _check_marks(run, calls, open_marks)
-    _check_log(run, give_up=give_up)
+    _check_log(run, last_told_step=stored.last_told_step)
     conf = settings.LIYAGENT
     return Checkpoint(
         run=run,
@@ -150,6 +186,7 @@ def open_checkpoint(run: Run, *, give_up: GiveUp) -> Checkpoint:
         give_up=give_up,
         sequence=run.sequence,
         stop=run.stop_requested,
+        config=stored.config,
         open_marks=open_marks,
     )
 
@@ -164,11 +201,10 @@ def counters_of(run: Run) -> Counters:
     )
 
 
-def _open_parts(run_id: UUID, sealer: Sealer, *, give_up: GiveUp) -> tuple[list[Any], bytes]:
+def _open_parts(stored: list[tuple[int, str, bytes]], sealer: Sealer) -> tuple[list[Any], bytes]:
     opened: list[Any] = []
     last_tag = b""
-    sql = "SELECT number, kind, sealed FROM runs_part WHERE run_id = %s ORDER BY number"
-    for number, kind, sealed in ask(sql, (run_id,), give_up=give_up):
+    for number, kind, sealed in stored:
         if number != len(opened):
             raise CheckpointBroken(f"part {len(opened)} of the checkpoint is missing")
         opened.append(sealer.open(sealed, kind=kind, number=number, previous=last_tag))
@@ -197,14 +233,9 @@ def _check_marks(
         raise CheckpointBroken("a call of a later step is stored: the head was put back")
 
 
-def _check_log(run: Run, *, give_up: GiveUp) -> None:
+def _check_log(run: Run, *, last_told_step: int) -> None:
     """The event log is append-only, so a step it tells of that the head has not shows both were put back."""
-    sql = (
-        "SELECT (content::jsonb->>'step')::int FROM events_runevent"
-        " WHERE run_id = %s AND kind = 'step' ORDER BY number DESC LIMIT 1"
-    )
-    for (step,) in ask(sql, (run.id,), give_up=give_up):
-        if step > run.model_steps:
-            raise CheckpointBroken(
-                f"the event log tells of step {step}: the checkpoint was put back"
-            )
+    if last_told_step > run.model_steps:
+        raise CheckpointBroken(
+            f"the event log tells of step {last_told_step}: the checkpoint was put back"
+        )

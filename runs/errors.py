@@ -14,13 +14,6 @@ class LostLease(LiyagentError):
     http_status = HTTPStatus.CONFLICT
 
 
-class AgentUnknown(LiyagentError):
-    """There is no agent with this key."""
-
-    code = "agent.unknown"
-    http_status = HTTPStatus.NOT_FOUND
-
-
 class AgentContained(LiyagentError):
     """This agent is contained or switched off: nothing of it starts, resumes or sends."""
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -29,6 +29,7 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0
 AWAY = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
 
 GiveUp = Callable[[], bool]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +61,30 @@ class Fence:
 
 def ask(sql: str, values: Sequence[Any], *, give_up: GiveUp) -> list[tuple[Any, ...]]:
     """Run one hot statement, again while the database is away. Raises `LostLease` once `give_up` says so."""
+    return _until_answered(
+        lambda connection: connection.execute(sql, values, binary=True).fetchall(), give_up=give_up
+    )
+
+
+def ask_together(
+    questions: Sequence[tuple[str, Sequence[Any]]], *, give_up: GiveUp
+) -> list[list[tuple[Any, ...]]]:
+    """Run several reads in one round trip, otherwise as `ask`."""
+
+    def answer(connection: psycopg.Connection) -> list[list[tuple[Any, ...]]]:
+        with connection.pipeline():
+            cursors = [connection.execute(sql, values, binary=True) for sql, values in questions]
+        return [cursor.fetchall() for cursor in cursors]
+
+    return _until_answered(answer, give_up=give_up)
+
+
+def _until_answered(question: Callable[[psycopg.Connection], T], *, give_up: GiveUp) -> T:
     pause = FIRST_PAUSE_SECONDS
     while True:
         try:
             with hot_pool().connection() as connection:
-                return connection.execute(sql, values, binary=True).fetchall()
+                return question(connection)
         except AWAY as error:
             if give_up():
                 raise LostLease(
@@ -99,14 +119,14 @@ def _told(rows: list[tuple[Any, ...]], fence: Fence) -> Told:
     return Told(stop=rows[0][0], config=rows[0][1])
 
 
-STEP = "SELECT * FROM liyagent_step(%s, %s, %s, %b, %s, %s, %s, %s, %s, %b, %s, %s)"
+STEP = "SELECT * FROM liyagent_step(%s, %s, %s, %b, %s, %s, %s, %s, %s, %b, %b, %b)"
 MARK = "SELECT * FROM liyagent_mark(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b)"
-SETTLE = "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, %s, %s, %s, %s)"
-FLUSH = "SELECT * FROM liyagent_flush(%s, %s, %s, %b, %s, %s, %s, %s, %s)"
-RELEASE = "SELECT * FROM liyagent_release(%s, %s, %s, %b, %s, %s, %s, %s)"
+SETTLE = "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, %s, %s, %b, %b)"
+FLUSH = "SELECT * FROM liyagent_flush(%s, %s, %s, %b, %s, %s, %s, %b, %b)"
+RELEASE = "SELECT * FROM liyagent_release(%s, %s, %s, %b, %s, %s, %b, %b)"
 TAKE = "SELECT * FROM liyagent_take(%s, %s, %s, %s, %s)"
 FINISH = (
-    "SELECT * FROM liyagent_finish(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, %s, %s)"
+    "SELECT * FROM liyagent_finish(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, %b, %b)"
 )
 
 

@@ -30,12 +30,12 @@ from liyagent.providers.types import (
 from runs import hot
 from runs.ask import NotAsked, ask_model
 from runs.authority import AgentNow, agent_now, refusal_of, starter_refusal
-from runs.checkpoint import STEP, Checkpoint, open_checkpoint
+from runs.checkpoint import STEP, Checkpoint, Stored, open_checkpoint
 from runs.conversation import Pending, messages_of, pending_of, result_message, step_part
 from runs.errors import CheckpointBroken
 from runs.finish import end_run, end_unopened
 from runs.in_doubt import Settlement
-from runs.models import Run, RunStatus
+from runs.models import RunStatus
 from runs.requested import requested_call
 from runs.resume import Left, left_by, record_resume
 from runs.scope import RunScope
@@ -62,11 +62,12 @@ class Ended(Exception):
     """The run ended in the middle of a step: it was stopped, or may not go on."""
 
 
-def carry_run(run: Run, carrier: Carrier) -> None:
+def carry_run(stored: Stored, carrier: Carrier) -> None:
     """Carry an attempt just taken until it ends or is handed back.
 
     Raises `LostLease` where another process has taken it over, `KeyMissing` where its key is not here.
     """
+    run = stored.run
     if run.losses > MOST_LOSSES:
         reason = (
             f"lost {run.losses} times, more than {MOST_LOSSES}: it may be what ends its processes"
@@ -74,7 +75,7 @@ def carry_run(run: Run, carrier: Carrier) -> None:
         end_unopened(run, reason=reason)
         return
     try:
-        checkpoint = open_checkpoint(run, give_up=carrier.give_up)
+        checkpoint = open_checkpoint(stored, give_up=carrier.give_up)
     except (SealBroken, CheckpointBroken) as error:
         logger.error("checkpoint does not verify: %s", error)
         end_unopened(run, reason=f"its checkpoint does not verify: {error}")
@@ -95,7 +96,6 @@ class Attempt:
         self.checkpoint = checkpoint
         self.carrier = carrier
         self.run = checkpoint.run
-        checkpoint.config = hot.config_version(carrier.give_up)
         self.messages: list[Message] = []
 
     def carry(self) -> None:

@@ -139,8 +139,8 @@ class Runner:
         carrier = Carrier(holder=self.name, give_up=give_up, hand_over=self.draining.is_set)
         with log_context(run_id=str(carried.run_id), attempt=carried.attempt):
             try:
-                run = load(carried.run_id, attempt=carried.attempt, give_up=give_up)
-                carry_run(run, carrier)
+                stored = load(carried.run_id, attempt=carried.attempt, give_up=give_up)
+                carry_run(stored, carrier)
             except LostLease as error:
                 logger.warning("this attempt is no longer ours: %s", error)
             except Exception:

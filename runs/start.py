@@ -6,23 +6,21 @@ import os
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
 
 from events.chain import genesis_hash
-from events.models import EventHead
+from liyagent.agents.errors import AgentUnknown
 from liyagent.agents.models import Agent
-from liyagent.audit.record import record
 from liyagent.core.errors import BadInput
-from liyagent.core.plain import clean_text
+from liyagent.core.plain import clean_text, json_bytes
 from liyagent.core.seal import tag_of
 from runs.checkpoint import START, keyring, seal_head
 from runs.conversation import start_part
-from runs.errors import AgentContained, AgentUnknown, StartKeyReused
+from runs.errors import AgentContained, StartKeyReused
 from runs.hot import Counters
-from runs.models import CHECKPOINT_FORMAT, ROOT_LOOP, Part, Run, StartKey
+from runs.models import CHECKPOINT_FORMAT, ROOT_LOOP, Run, StartKey
 from runs.wake import QUEUED
 
 LONGEST_TASK = 200_000
@@ -56,13 +54,13 @@ def start_run(
     With a `start_key` the first start is found again: the same answer for the same body, `StartKeyReused`
     for another. Raises `AgentUnknown`, `AgentContained`, `BadInput`.
     """
+    earlier = _find(started_by, agent_key, start_key, body_digest)
+    if earlier is not None:
+        return earlier
     agent = _agent(agent_key)
     task = clean_text(task)
     turns = _turns(history or [])
     _check_task(task)
-    earlier = _find(started_by, agent_key, start_key, body_digest)
-    if earlier is not None:
-        return earlier
     run_id = new_run_id()
     run, sealed = _new_run(agent, run_id, task=task, turns=turns)
     run.entry, run.started_by, run.request_id = entry, started_by, request_id
@@ -137,8 +135,34 @@ def _new_run(
     return run, sealed
 
 
+START_RUN = "SELECT liyagent_start(%s, %s, NULL, %s, %s, %s, %s, %s, %s, %s, %s, %s::smallint, %s, %s, %s, %s, %s::jsonb)"
+
+
 def _store(run: Run, sealed: bytes, *, start_key: str, body_digest: str) -> None:
-    run.created_at = _now()
+    detail = {"agent": run.agent_key, "version": run.agent_version, "entry": run.entry}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            START_RUN,
+            [
+                run.id,
+                run.correlation_id,
+                run.loop,
+                run.agent_key,
+                run.agent_version,
+                run.entry,
+                run.mission,
+                run.request_id,
+                run.started_by,
+                run.recording,
+                run.format,
+                run.key_id,
+                bytes(run.seal),
+                sealed,
+                genesis_hash(run.correlation_id),
+                json_bytes(detail).decode(),
+            ],
+        )
+        created_at = cursor.fetchone()[0]
     if start_key:
         StartKey.objects.create(
             owner=run.started_by,
@@ -146,29 +170,9 @@ def _store(run: Run, sealed: bytes, *, start_key: str, body_digest: str) -> None
             key=start_key,
             body_digest=body_digest,
             run_id=run.id,
-            created_at=run.created_at,
+            created_at=created_at,
         )
-    run.save(force_insert=True)
-    Part.objects.create(run_id=run.id, number=0, kind=START, sealed=sealed)
-    EventHead.objects.create(
-        correlation_id=run.correlation_id, count=0, hash=genesis_hash(run.correlation_id)
-    )
     transaction.on_commit(QUEUED.set)
-    record(
-        "agent.run.started",
-        actor=run.started_by,
-        mission=run.mission,
-        correlation_id=run.correlation_id,
-        run_id=run.id,
-        request_id=run.request_id,
-        detail={"agent": run.agent_key, "version": run.agent_version, "entry": run.entry},
-    )
-
-
-def _now() -> Any:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT liyagent_now()")
-        return cursor.fetchone()[0]
 
 
 def _find(owner: str, agent_key: str, start_key: str, body_digest: str) -> Started | None:

@@ -16,6 +16,7 @@ from django.db.models import DateTimeField, Func, Q
 
 from liyagent.access.errors import KeyUnknown, UserUnknown
 from liyagent.access.models import ApiKey
+from liyagent.audit.record import record
 from liyagent.core.errors import BadInput
 from liyagent.core.plain import clean_text
 
@@ -46,7 +47,9 @@ class NewKey:
     token: str
 
 
-def create_key(*, name: str, username: str, days: int | None = None) -> NewKey:
+def create_key(
+    *, name: str, username: str, days: int | None = None, actor: str = "command line"
+) -> NewKey:
     """Make a key for an active user, for `days` from now or without end.
 
     Raises `UserUnknown`, or `BadInput` for an empty name or days outside 1 to 3650.
@@ -69,15 +72,22 @@ def create_key(*, name: str, username: str, days: int | None = None) -> NewKey:
             expires_at=None if days is None else DatabaseNow() + timedelta(days=days),
         )
         key.refresh_from_db()
+        record(
+            "api_key.created", actor=actor, detail={"key": prefix, "user": username, "name": name}
+        )
     logger.info("API key %s made for %s", prefix, username)
     return NewKey(key=key, token=f"{SCHEME}_{prefix}_{secret}")
 
 
 def revoke_key(prefix: str, *, actor: str) -> None:
     """End a key at once. Raises `KeyUnknown` where none of this prefix is in force or expired."""
-    rows = ApiKey.objects.filter(prefix=prefix, revoked_at=None).update(revoked_at=DatabaseNow())
-    if rows != 1:
-        raise KeyUnknown(f"there is no API key {prefix!r} to revoke")
+    with transaction.atomic():
+        rows = ApiKey.objects.filter(prefix=prefix, revoked_at=None).update(
+            revoked_at=DatabaseNow()
+        )
+        if rows != 1:
+            raise KeyUnknown(f"there is no API key {prefix!r} to revoke")
+        record("api_key.revoked", actor=actor, detail={"key": prefix})
     logger.info("API key %s revoked by %s", prefix, actor)
 
 

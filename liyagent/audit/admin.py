@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from liyagent.audit.models import AuditRow
+from liyagent.core.paging import BoundedPaginator
 from liyagent.core.readonly import ReadOnlyAdmin
 
 
@@ -13,6 +14,6 @@ class AuditRowAdmin(ReadOnlyAdmin):
     """Newest first; the database refuses changes, so the page offers none."""
 
     list_display = ("at", "action", "actor", "run_id", "mission")
-    list_filter = ("action",)
-    search_fields = ("run_id", "mission", "actor")
+    search_fields = ("=run_id", "=mission", "=action")
+    paginator = BoundedPaginator
     show_full_result_count = False

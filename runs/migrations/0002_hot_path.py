@@ -17,6 +17,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RunSQL((SQL / "start.sql").read_text(), migrations.RunSQL.noop),
         migrations.RunSQL((SQL / "step.sql").read_text(), migrations.RunSQL.noop),
         migrations.RunSQL((SQL / "take.sql").read_text(), migrations.RunSQL.noop),
         migrations.RunSQL(

@@ -11,10 +11,11 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 
+from liyagent.agents.errors import AgentUnknown
 from liyagent.agents.models import Agent
 from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput
-from runs.errors import AgentUnknown, RunNotFound
+from runs.errors import RunNotFound
 from runs.models import Run
 from tests.databases import FreshDatabase
 from tests.flows.carrying import carrying

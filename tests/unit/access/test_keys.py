@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from liyagent.access.errors import KeyUnknown, UserUnknown
 from liyagent.access.keys import TOKEN, create_key, revoke_key, user_of
 from liyagent.access.models import ApiKey
+from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput
 from tests.databases import FreshDatabase
 
@@ -123,3 +124,14 @@ def test_the_command_prints_the_token_once_and_lists_no_secret(
     assert user_of(token) is None
     with pytest.raises(KeyUnknown):
         call_command("apikeys", "revoke", "000000000000")
+
+
+def test_making_and_revoking_a_key_is_audited_without_the_secret(ada: User) -> None:
+    new = create_key(name="ci", username="ada", actor="root")
+    revoke_key(new.key.prefix, actor="root")
+    rows = list(AuditRow.objects.order_by("id").values_list("action", "actor", "detail"))
+    assert [(action, actor) for action, actor, _ in rows] == [
+        ("api_key.created", "root"),
+        ("api_key.revoked", "root"),
+    ]
+    assert new.token.rpartition("_")[2] not in str(rows)
