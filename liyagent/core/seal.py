@@ -51,7 +51,9 @@ class Sealer:
         nonce = os.urandom(NONCE_BYTES)
         return nonce + self.cipher.encrypt(nonce, _pack(data), self._bound(kind, number, previous))
 
-    def open(self, sealed: bytes | memoryview[int], *, kind: str, number: int, previous: bytes = b"") -> Any:
+    def open(
+        self, sealed: bytes | memoryview[int], *, kind: str, number: int, previous: bytes = b""
+    ) -> Any:
         """Return the plain data. Raises `SealBroken` unless it is that very piece."""
         nonce, body = bytes(sealed[:NONCE_BYTES]), bytes(sealed[NONCE_BYTES:])
         try:
