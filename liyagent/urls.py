@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.contrib.auth.decorators import login_required
 from django.urls import include, path, re_path
+from django.views.generic import RedirectView
 
 from liyagent.access.views import UnknownAddress
 
 urlpatterns = [
+    path("", login_required(RedirectView.as_view(pattern_name="admin:index")), name="home"),
     path("admin/", admin.site.urls),
     path("", include("liyagent.core.urls")),
     path("api/", include("liyagent.agents.urls")),

@@ -34,6 +34,19 @@ CALL_COLUMNS = (
 )
 TAKEOVER_COLUMNS = ("at", "attempt", "losses", "cause", "step", "holder")
 MOST_CHOICES = 200
+LONGEST_REASON = 60
+SHOWN_FIRST = (
+    "status",
+    "reason",
+    "agent_key",
+    "started_by",
+    "mission",
+    "created_at",
+    "ended_at",
+    "model_steps",
+    "losses",
+    "lease",
+)
 
 
 class ByAgent(admin.SimpleListFilter):
@@ -76,15 +89,17 @@ class RunAdmin(ReadOnlyAdmin):
     """Newest first."""
 
     list_display = (
-        "id",
+        "created_at",
         "status",
         "agent_key",
         "model_steps",
         "losses",
         "holder_name",
-        "mission",
-        "created_at",
+        "reason_shown",
+        "named_mission",
+        "id",
     )
+    list_display_links = ("created_at", "id")
     list_filter = ("status", ByAgent)
     paginator = BoundedPaginator
     search_fields = ("=id", "=correlation_id", "=mission")
@@ -92,11 +107,21 @@ class RunAdmin(ReadOnlyAdmin):
     show_full_result_count = False
     list_per_page = 50
     ordering = ("-created_at", "-id")
-    fields = (
-        *(field.name for field in Run._meta.fields if field.name not in BODIES),
-        "lease",
-        "calls",
-        "takeovers",
+    fieldsets = (
+        (None, {"fields": SHOWN_FIRST}),
+        ("Calls", {"fields": ("calls",)}),
+        ("Takeovers", {"fields": ("takeovers",)}),
+        (
+            "Inner state",
+            {
+                "classes": ("collapse",),
+                "fields": [
+                    field.name
+                    for field in Run._meta.fields
+                    if field.name not in {*BODIES, *SHOWN_FIRST}
+                ],
+            },
+        ),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -110,6 +135,16 @@ class RunAdmin(ReadOnlyAdmin):
     def holder_name(self, run: Any) -> str:
         """Name who carries the run."""
         return cell(run.held_by or run.holder)
+
+    @admin.display(description="mission")
+    def named_mission(self, run: Run) -> str:
+        """Show the mission where somebody named one."""
+        return "-" if run.mission == str(run.correlation_id) else cell(run.mission)
+
+    @admin.display(description="reason")
+    def reason_shown(self, run: Run) -> str:
+        """Begin to say why it ended as it did."""
+        return cell(run.reason[:LONGEST_REASON])
 
     @admin.display
     def lease(self, run: Run) -> str:
