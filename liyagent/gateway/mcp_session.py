@@ -15,7 +15,7 @@ import httpx2
 from liyagent.core.errors import LiyagentError
 from liyagent.core.outbound import guarded_async_client
 from liyagent.gateway.contracts import Address
-from liyagent.gateway.exchange import CALL_ID, EXTENSION, Exchange
+from liyagent.gateway.exchange import CALL_ID, EXTENSION, LATE_SECONDS, Exchange
 from liyagent.gateway.outcome import MaySend, NotSent, Outcome, Payload
 from liyagent.gateway.results import failed
 
@@ -124,7 +124,13 @@ class Sessions:
             }
         )
         try:
-            await session.opened().session.send_request(CallToolRequest(params=params), Result)
+            # The client's own patience is for opening; without a longer one it would cancel the call at the
+            # server. When a call has lasted too long its exchange alone decides.
+            await session.opened().session.send_request(
+                CallToolRequest(params=params),
+                Result,
+                request_read_timeout_seconds=exchange.payload.timeout_seconds + 2 * LATE_SECONDS,
+            )
         except (
             MCPError,
             SessionLost,

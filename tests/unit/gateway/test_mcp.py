@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from liyagent.gateway import mcp
+from liyagent.gateway import mcp, mcp_session
 from liyagent.gateway.contracts import Address
 from liyagent.gateway.mcp_session import CatalogueUnreadable
 from liyagent.gateway.outcome import Fate, NotSent, Outcome
@@ -65,6 +65,17 @@ def test_the_mark_is_asked_after_the_connection_stands_and_before_the_bytes() ->
         assert server.calls("create_issue") == []
         assert b"tools/call" not in proxy.seen
         mcp.close_all()
+
+
+def test_a_call_longer_than_the_opening_of_a_session_is_waited_for(
+    any_server: ToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_session, "OPEN_SECONDS", 0.3)
+    any_server.next("create_issue", after=0.9)
+    outcome = write(any_server, timeout_seconds=10.0)
+    assert (outcome.fate, outcome.result) == (Fate.DONE, {"id": "OPS-1"})
+    # A server that heeds a cancellation would never have answered.
+    assert not [it for it in any_server.received if it["method"] == "notifications/cancelled"]
 
 
 @pytest.mark.field("FL-06")
