@@ -14,7 +14,7 @@ from uuid import UUID
 import psycopg
 import uvicorn
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 
 from liyagent.core.database import close_hot_pool
 from liyagent.core.errors import LiyagentError
@@ -113,7 +113,7 @@ class Process:
         while not self.ended.wait(settings.LIYAGENT.sweep_seconds):
             try:
                 look_late()
-            except (psycopg.Error, DatabaseError, LiyagentError):
+            except (psycopg.Error, DatabaseError, InterfaceError, LiyagentError):
                 logger.exception("a late look went wrong; the next goes on")
 
     def _start(self, name: str, work: Callable[[], None]) -> None:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import psycopg
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 
 from runs import hot
 from runs.runner import Runner
@@ -39,7 +40,7 @@ class Renewal:
                         settings.LIYAGENT.direct_database_url, autocommit=True, connect_timeout=5
                     )
                 self.renew_once(connection)
-            except hot.AWAY as error:
+            except (*hot.AWAY, OperationalError, InterfaceError) as error:
                 logger.warning("not renewed, the database is away: %s", error)
                 if connection is not None:
                     connection.close()

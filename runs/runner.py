@@ -10,7 +10,7 @@ from threading import Event, Lock, Thread
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 
 from liyagent.core.logs import log_context
 from liyagent.gateway import wire
@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 FORMATS = (CHECKPOINT_FORMAT,)
 HAND_OVER_SECONDS = 5
+AGAIN_SECONDS = 0.5
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,8 +140,7 @@ class Runner:
         carrier = Carrier(holder=self.name, give_up=give_up, hand_over=self.draining.is_set)
         with log_context(run_id=str(carried.run_id), attempt=carried.attempt):
             try:
-                stored = load(carried.run_id, attempt=carried.attempt, give_up=give_up)
-                carry_run(stored, carrier)
+                self._carry_on(carried, carrier)
             except LostLease as error:
                 logger.warning("this attempt is no longer ours: %s", error)
             except Exception:
@@ -149,6 +149,20 @@ class Runner:
             finally:
                 connection.close()
                 self._forget(carried)
+
+    def _carry_on(self, carried: Carried, carrier: Carrier) -> None:
+        """A database that goes away where Django asks it is no loss (ruling 10): go on from what is stored."""
+        while True:
+            try:
+                # What is read first waits until the database is back.
+                stored = load(carried.run_id, attempt=carried.attempt, give_up=carrier.give_up)
+                carry_run(stored, carrier)
+            except (OperationalError, InterfaceError) as error:
+                logger.warning("the database went away under this attempt, it goes on: %s", error)
+                connection.close()
+                time.sleep(AGAIN_SECONDS)
+            else:
+                return
 
     def _give_back(self, carried: Carried) -> None:
         try:

@@ -12,6 +12,10 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 HOT_CONNECTIONS = 12
+# Who asks waits this long for a connection, and then asks again. A pool that finds no database gives up sooner,
+# to try anew for the next who asks: left to itself it waits twice as long each time, and finds a database that
+# was away for a minute up to a minute late.
+WAIT_SECONDS, RECONNECT_SECONDS = 2.0, 1.0
 
 
 def django_database(url: str) -> dict[str, Any]:
@@ -36,7 +40,7 @@ _lock = Lock()
 
 
 def hot_pool() -> ConnectionPool[Connection[tuple[Any, ...]]]:
-    """Return the process's pool for the hot statements: autocommit, prepared, opened on first use.
+    """Return the process's pool for the hot statements: autocommit, prepared where that lasts, opened on first use.
 
     Beside Django's connections because those are one a thread, and a run's thread holds none while it
     waits for a model or a tool. A fork must not use its parent's: the child of a fork opens its own.
@@ -56,12 +60,24 @@ def _open_pool(url: str) -> ConnectionPool[Connection[tuple[Any, ...]]]:
         url,
         min_size=1,
         max_size=HOT_CONNECTIONS,
-        timeout=5,
+        timeout=WAIT_SECONDS,
+        reconnect_timeout=RECONNECT_SECONDS,
         open=True,
         name="liyagent-hot",
-        kwargs={"autocommit": True, "prepare_threshold": 0, "application_name": "liyagent hot"},
+        kwargs={"autocommit": True, "prepare_threshold": None, "application_name": "liyagent hot"},
+        configure=_prepare_where_sessions_last,
         check=None,
     )
+
+
+def _prepare_where_sessions_last(connection: Connection[tuple[Any, ...]]) -> None:
+    """Prepare statements at their first use, but not behind a pooler: there the next one may meet another backend.
+
+    A pooler answers with a process id of its own making (ruling 3b).
+    """
+    row = connection.execute("SELECT pg_backend_pid()").fetchone()
+    is_direct = row is not None and row[0] == connection.info.backend_pid
+    connection.prepare_threshold = 0 if is_direct else None
 
 
 def close_hot_pool() -> None:
