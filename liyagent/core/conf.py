@@ -18,6 +18,7 @@ from liyagent.core.errors import BadSetting
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 SEAL_KEY_BYTES = 32
+LOOPBACK = "127.0.0.1,localhost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +52,10 @@ class Conf:
 def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
     """Read and check all settings. Raises `BadSetting` that names the variable and what it wants."""
     env = os.environ if env is None else env
-    debug = _flag(env, "LIYAGENT_DEBUG", default=False)
     state_dir = Path(env.get("LIYAGENT_STATE_DIR") or base_dir / ".liyagent")
+    # A shell beside `make up`: the database that it left word of is a development's, on this very machine.
+    is_beside_up = not env.get("DATABASE_URL", "").strip() and _word_left(state_dir).is_file()
+    debug = _flag(env, "LIYAGENT_DEBUG", default=is_beside_up)
     database_url = _database_url(env, state_dir)
     return Conf(
         debug=debug,
@@ -73,7 +76,9 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         ),
         drain_seconds=_number(env, "LIYAGENT_DRAIN_SECONDS", default=25.0, low=0, high=3_600),
         allow_unsafe_durability=_flag(env, "LIYAGENT_ALLOW_UNSAFE_DURABILITY", default=False),
-        allowed_private_hosts=_names(env, "LIYAGENT_ALLOWED_PRIVATE_HOSTS", default=""),
+        allowed_private_hosts=_names(
+            env, "LIYAGENT_ALLOWED_PRIVATE_HOSTS", default=LOOPBACK if is_beside_up else ""
+        ),
         scripts_dir=Path(
             env.get("LIYAGENT_SCRIPTS_DIR") or base_dir / "liyagent" / "demo" / "scripts"
         ),
@@ -135,7 +140,7 @@ def _choice(env: Mapping[str, str], name: str, *, default: str, of: tuple[str, .
 def _database_url(env: Mapping[str, str], state_dir: Path) -> str:
     """DATABASE_URL, else the address that a running embedded database left in the state directory."""
     url = env.get("DATABASE_URL", "").strip()
-    left = state_dir / "database-url"
+    left = _word_left(state_dir)
     if not url and left.is_file():
         url = left.read_text().strip()
     if not url:
@@ -146,6 +151,11 @@ def _database_url(env: Mapping[str, str], state_dir: Path) -> str:
     if not url.startswith(("postgresql://", "postgres://")):
         raise BadSetting("DATABASE_URL wants postgresql://user:password@host:port/name")
     return url
+
+
+def _word_left(state_dir: Path) -> Path:
+    """Where a running `make up` leaves the address of its embedded database."""
+    return state_dir / "database-url"
 
 
 def _secret(env: Mapping[str, str], name: str, *, debug: bool, path: Path) -> str:

@@ -102,5 +102,7 @@ def logging_config(level: str) -> dict[str, Any]:
             # Django and django-q2 bring handlers of their own; without this each line comes twice.
             name: {"handlers": [], "propagate": True}
             for name in ("django", "django.server", "django-q", "uvicorn", "uvicorn.access")
-        },
+        }
+        # A line for each request of ours to a server or a model says nothing that a run's events do not.
+        | {name: {"level": "WARNING"} for name in ("httpx2", "httpcore2", "mcp")},
     }

@@ -198,19 +198,16 @@ class Supervisor:
         self._say(
             "ready\n\n"
             f"  app processes  {addresses}\n"
-            f"  console        {first}/admin/  login admin, password in {self._plan.state.admin_password}\n"
+            f"  console        {first}/admin/  login admin, password {self._plan.state.password()}\n"
             f"  logs           {self._plan.state.logs}\n"
-            f"  other shells   {self._settings_of_another_shell()} {os.path.relpath(sys.executable)} manage.py ...\n"
+            f"  other shells   {self._settings_of_another_shell()}{os.path.relpath(sys.executable)} manage.py ...\n"
             f"  stop           Ctrl-C, or kill {os.getpid()}\n"
         )
 
     def _settings_of_another_shell(self) -> str:
         """Return what `manage.py` needs to find this database and these keys."""
         root = self._plan.state.root
-        elsewhere = (
-            f" LIYAGENT_STATE_DIR={root}" if root != self._plan.base_dir / ".liyagent" else ""
-        )
-        return f"LIYAGENT_DEBUG=true{elsewhere}"
+        return f"LIYAGENT_STATE_DIR={root} " if root != self._plan.base_dir / ".liyagent" else ""
 
     def _watch(self) -> None:
         """Start again what dies, until a signal. PostgreSQL first: the others cannot live without it."""

@@ -71,6 +71,7 @@ BEGIN
     IF v.sequence = p_sequence - 1 THEN
         SELECT id INTO v_same FROM runs_call
             WHERE correlation_id = v.correlation_id AND intent_digest = p_intent_digest AND fate = 'unknown'
+                AND late_finding <> 'found'
                 AND NOT (run_id = p_run AND step = p_step AND index = p_index)
             ORDER BY id LIMIT 1;
         IF FOUND THEN

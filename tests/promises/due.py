@@ -54,6 +54,7 @@ DUE = {
         text="A call id that is only a position gives no stable key.",
         part="positional ids",
     ),
+    "CR-31": Due(text="What is not promised is said in the docs."),
     "EV-05": Due(text="A resumed run continues the same sequence of events."),
     "EV-07": Due(text="Events ride in the step's commit; a failing one never holds up the run."),
 }

@@ -37,7 +37,10 @@ def lines() -> Iterator[Lines]:
     handler.addFilter(AddIds())
     logger.addHandler(handler)
     logger.setLevel("INFO")
+    # Text that cannot be stored cannot be reported either: it must not reach the test run's own log.
+    logger.propagate = False
     yield kept
+    logger.propagate = True
     logger.removeHandler(handler)
 
 

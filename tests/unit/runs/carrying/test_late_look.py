@@ -53,3 +53,24 @@ def test_what_is_not_found_stays_unknown(world: World, tool: str, finding: str) 
     look_late()
     assert (world.call(run, 1).fate, world.call(run, 1).late_finding) == ("unknown", finding)
     assert world.vendor.rows == []
+
+
+def test_a_late_finding_lifts_the_guard_of_the_same_intent(world: World) -> None:
+    same = ("v/readable", {"n": 1})
+    run = world.start(calls(same), calls(("v/look", {})), calls(same), says("done"))
+    first = world.process("first")
+    die_before_effect("readable")
+    with pytest.raises(Killed):
+        first.carry()
+    world.prove_dead(first)
+
+    def find_it_meanwhile(_tool: str) -> None:
+        key = world.call(run, 1).step_key
+        world.vendor.rows.append({"id": 1, "tool": "readable", "client_key": key})
+        pass_the_time(world)
+        look_late()
+        world.vendor.before_effect = lambda _tool: None
+
+    world.vendor.before_effect = find_it_meanwhile
+    assert world.process("second").carry().status == "answered"
+    assert (world.call(run, 1).late_finding, world.call(run, 3).fate) == ("found", "done")
