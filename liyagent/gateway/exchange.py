@@ -130,7 +130,7 @@ class Exchange:
             if is_stream:
                 answer = await _answer_in_stream(response, rpc_id, self._most_bytes())
             else:
-                answer = _json(await _body(response, self._most_bytes()))
+                answer = _json(await read_body(response, self._most_bytes()))
         except (NotStorable, httpx2.SSEError) as error:
             return self._unreadable(response.status_code, error)
         self._is_answered = True
@@ -163,8 +163,8 @@ class Exchange:
         )
 
 
-async def _body(response: httpx2.Response, most_bytes: int) -> bytes:
-    """The decoded body. Raises `TooLarge` as soon as it is longer than `most_bytes`."""
+async def read_body(response: httpx2.Response, most_bytes: int) -> bytes:
+    """Return the decoded body. Raises `TooLarge` as soon as it is longer than `most_bytes`."""
     chunks: list[bytes] = []
     left = most_bytes
     async for chunk in response.aiter_bytes():

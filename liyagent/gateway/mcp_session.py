@@ -14,8 +14,9 @@ import httpx2
 
 from liyagent.core.errors import LiyagentError
 from liyagent.core.outbound import guarded_async_client
+from liyagent.core.plain import TooLarge, json_bytes
 from liyagent.gateway.contracts import Address
-from liyagent.gateway.exchange import CALL_ID, EXTENSION, LATE_SECONDS, Exchange
+from liyagent.gateway.exchange import CALL_ID, EXTENSION, LATE_SECONDS, Exchange, read_body
 from liyagent.gateway.outcome import MaySend, NotSent, Outcome, Payload
 from liyagent.gateway.results import failed
 
@@ -24,6 +25,12 @@ logger = logging.getLogger(__name__)
 # For opening a session and reading a catalogue; a call has its contract's own timeout.
 OPEN_SECONDS = 10.0
 CLOSE_SECONDS = 2.0
+# Of all its pages together; and of any one answer that is no call's.
+CATALOGUE_LIMIT_BYTES = 8 << 20
+LONGEST_TROUBLE = 500
+# JSON-RPC's first code that is an implementation's own.
+TOO_LARGE = -32000
+REWRITTEN = frozenset({"content-length", "content-encoding", "transfer-encoding"})
 MOST_PAGES = 100
 
 
@@ -59,16 +66,23 @@ class Sessions:
         session = await self._session(address)
         tools: list[dict[str, Any]] = []
         cursor = None
+        left = CATALOGUE_LIMIT_BYTES
         try:
             for _ in range(MOST_PAGES):
                 page = await session.opened().list_tools(cursor=cursor)
                 tools += [tool.model_dump(by_alias=True, mode="json") for tool in page.tools]
+                left -= len(json_bytes(tools[-len(page.tools) :])) if page.tools else 0
+                if left < 0:
+                    raise ValueError(
+                        f"its list of tools has more than {CATALOGUE_LIMIT_BYTES} bytes"
+                    )
                 cursor = page.next_cursor
                 if not cursor:
                     return tools
         except (MCPError, SessionLost, ValueError, RuntimeError) as error:
             self._drop(session)
-            raise CatalogueUnreadable(f"{address.server}: {error}") from error
+            told = " ".join(str(error).split())[:LONGEST_TROUBLE]
+            raise CatalogueUnreadable(f"{address.server}: {told}") from error
         raise CatalogueUnreadable(
             f"{address.server}: its list of tools has more than {MOST_PAGES} pages"
         )
@@ -238,13 +252,30 @@ class Handover(httpx2.AsyncBaseTransport):
         body = await request.aread()
         message = json.loads(body) if request.method == "POST" and body else None
         if not isinstance(message, dict) or message.get("method") != "tools/call":
-            return await self._client.send(request, stream=True, follow_redirects=False)
+            answer = await self._client.send(request, stream=True, follow_redirects=False)
+            return await _bounded(answer, message)
         meta = message.get("params", {}).get("_meta", {})
         exchange = self._sessions.exchange(meta.get(CALL_ID))
         if exchange is not None:
             await exchange.post(self._client, request)
         result = {"content": [], "resultType": "complete"}
         return httpx2.Response(200, json={"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+
+async def _bounded(answer: httpx2.Response, message: Any) -> httpx2.Response:
+    """The answer read within the limit, since the SDK would read it to its end; a stream as it is."""
+    if answer.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        return answer
+    try:
+        body = await read_body(answer, CATALOGUE_LIMIT_BYTES)
+    except TooLarge as error:
+        asked = message.get("id") if isinstance(message, dict) else None
+        refusal = {"code": TOO_LARGE, "message": str(error)}
+        return httpx2.Response(200, json={"jsonrpc": "2.0", "id": asked, "error": refusal})
+    finally:
+        await answer.aclose()
+    kept = [it for it in answer.headers.multi_items() if it[0].lower() not in REWRITTEN]
+    return httpx2.Response(answer.status_code, headers=kept, content=body)
 
 
 def _ask_exchange(request: httpx2.Request) -> None:

@@ -11,9 +11,9 @@ from django.db.models.functions import Coalesce, Now
 
 from liyagent.audit.record import record
 from liyagent.core.canonical import digest
-from liyagent.core.plain import NotStorable, to_plain
+from liyagent.core.plain import NotStorable, json_bytes, to_plain
 from liyagent.core.transactions import forbid_transaction
-from liyagent.gateway import mcp
+from liyagent.gateway import mcp, mcp_session
 from liyagent.gateway.contracts import Address
 from liyagent.gateway.local import LOCAL_TOOLS
 from liyagent.gateway.mcp_session import CatalogueUnreadable
@@ -21,7 +21,9 @@ from liyagent.gateway.models import Tool, ToolServer, Transport
 from liyagent.gateway.outcome import Effect
 
 MOST_NAME = 200
-CATALOGUE_LIMIT_BYTES = 8 << 20
+# What every model step would be told, and every call be checked against.
+MOST_DESCRIPTION = 32_000
+SCHEMA_LIMIT_BYTES = 256 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,7 @@ def _local_catalogue(key: str) -> list[Offered]:
 
 def _read(key: str, listed: list[dict[str, Any]]) -> Iterator[Offered]:
     try:
-        tools = to_plain(listed, limit_bytes=CATALOGUE_LIMIT_BYTES)
+        tools = to_plain(listed, limit_bytes=mcp_session.CATALOGUE_LIMIT_BYTES)
     except NotStorable as error:
         raise CatalogueUnreadable(f"{key}: its catalogue cannot be kept: {error}") from error
     seen: set[str] = set()
@@ -108,11 +110,25 @@ def _read(key: str, listed: list[dict[str, Any]]) -> Iterator[Offered]:
                 f"{key}: a tool's name is empty, too long or there twice: {name[:80]!r}"
             )
         seen.add(name)
+        _check_size(f"{key}/{name}", tool)
         yield Offered(
             name=name,
             description=tool.get("description") or "",
             schema=tool.get("inputSchema") or {},
             hints=tool.get("annotations") or {},
+        )
+
+
+def _check_size(name: str, tool: dict[str, Any]) -> None:
+    described = len(tool.get("description") or "")
+    if described > MOST_DESCRIPTION:
+        raise CatalogueUnreadable(
+            f"{name}: its description has {described} characters; {MOST_DESCRIPTION} is the most"
+        )
+    size = len(json_bytes(tool.get("inputSchema") or {}))
+    if size > SCHEMA_LIMIT_BYTES:
+        raise CatalogueUnreadable(
+            f"{name}: its schema has {size} bytes; {SCHEMA_LIMIT_BYTES} is the most"
         )
 
 

@@ -9,8 +9,11 @@ from liyagent.core.canonical import digest
 
 MOST_LENGTH = 64
 DIGEST_LENGTH = 12
-# Only where the slash can be found again; every other name carries a digest.
-PLAIN = re.compile(r"(?!.*__)[a-zA-Z0-9_-]*[a-zA-Z0-9-]/[a-zA-Z0-9-][a-zA-Z0-9_-]*")
+# Only where the slash can be found again; every other name carries a digest, and so does one that ends as if
+# it did: else a server could give a tool the very name that another of its tools has on the wire.
+PLAIN = re.compile(
+    r"(?!.*__)(?!.*_[0-9a-f]{12}$)[a-zA-Z0-9_-]*[a-zA-Z0-9-]/[a-zA-Z0-9-][a-zA-Z0-9_-]*"
+)
 UNFIT = re.compile(r"[^a-zA-Z0-9_-]+")
 
 

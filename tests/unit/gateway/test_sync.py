@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -144,3 +146,56 @@ def test_a_server_that_is_not_enabled_is_not_called(
 def test_how_long_a_call_took_is_measured(server: ToolServer, tool_server: FakeServer) -> None:
     tool_server.next("create_issue", before=0.08)
     assert send(a_payload(), always).duration_ms >= 80
+
+
+def a_page(tools: list[Any], **more: Any) -> str:
+    """A page of a catalogue as it stands on the wire."""
+    cached = {"cacheScope": "private", "ttlMs": 0, "resultType": "complete"}
+    return json.dumps({"tools": tools, **cached, **more})
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ({"description": "x" * 32_001}, "its description has 32001 characters"),
+        (
+            {"inputSchema": {"type": "object", "title": "x" * (256 << 10)}},
+            "262144 is the most",
+        ),
+    ],
+)
+def test_a_tool_too_large_to_tell_a_model_of_leaves_the_last_catalogue(
+    server: ToolServer, tool_server: FakeServer, tool: dict[str, Any], said: str
+) -> None:
+    sync_server(server, actor="cli:me")
+    listed = {"name": "big", "inputSchema": {"type": "object"}, **tool}
+    tool_server.next("tools/list", raw=a_page([listed]))
+    assert said in sync_server(server, actor="cli:me").error
+    assert find_tool("jira/say").is_offered
+
+
+@pytest.mark.parametrize("pages", [1, 3])
+def test_a_catalogue_without_end_is_not_read_to_its_end(
+    server: ToolServer, tool_server: FakeServer, pages: int
+) -> None:
+    sync_server(server, actor="cli:me")
+    size = (9 << 20) // pages
+    for number in range(pages):
+        listed = {
+            "name": f"t{number}",
+            "description": "x" * size,
+            "inputSchema": {"type": "object"},
+        }
+        tool_server.next("tools/list", raw=a_page([listed], nextCursor=str(number)))
+    error = sync_server(server, actor="cli:me").error
+    assert "8388608 bytes" in error
+    assert find_tool("jira/say").is_offered
+
+
+def test_a_catalogue_that_is_none_is_told_in_one_short_line(
+    server: ToolServer, tool_server: FakeServer
+) -> None:
+    tool_server.next("tools/list", raw=json.dumps({"tools": [{"name": ["x" * 5000]}]}))
+    error = sync_server(server, actor="cli:me").error
+    assert "\n" not in error
+    assert len(error) < 600

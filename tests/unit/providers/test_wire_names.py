@@ -34,3 +34,10 @@ def test_every_name_fits_and_leads_back(given_names: set[str]) -> None:
 @given(names)
 def test_a_name_is_the_same_whatever_stands_beside_it(name: str) -> None:
     assert wire_name(name) in names_by_wire([name, "a__b/c", "a/b__c"])
+
+
+def test_no_tool_is_called_as_another_tool_is_on_the_wire() -> None:
+    other = wire_name("jira/create.issue")
+    twin = other.replace("__", "/", 1)
+    assert wire_name(twin) != other
+    assert len(names_by_wire(["jira/create.issue", twin])) == 2
