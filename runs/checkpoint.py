@@ -7,6 +7,7 @@ sealed part, chained to the part before (ruling 15).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -14,18 +15,24 @@ from django.conf import settings
 from django.db.models import Model
 
 from events.buffer import EventBuffer
+from liyagent.core.clock import boottime
 from liyagent.core.seal import Keyring, Sealer, tag_of
 from runs.errors import CheckpointBroken, LostLease
 from runs.hot import Counters, Fence, GiveUp, ask_together
+from runs.marks import open_mark, open_outcome
 from runs.models import Call, Run
 
 M = TypeVar("M", bound=Model)
-START, STEP, HEAD, OUTCOME, BYTES = "start", "step", "head", "outcome", "bytes"
+Places = set[tuple[int, int]]
+START, STEP, HEAD = "start", "step", "head"
 
 
 @dataclass(slots=True, kw_only=True)
 class Checkpoint:
-    """What this attempt knows to be stored. `sequence` is the number of its last write."""
+    """What this attempt knows to be stored. `sequence` is the number of its last write.
+
+    `settled` are the last step's calls whose outcome is kept: without their rows they would be made again.
+    """
 
     run: Run
     sealer: Sealer
@@ -38,7 +45,10 @@ class Checkpoint:
     sequence: int
     stop: bool
     config: int
-    open_marks: set[tuple[int, int]] = field(default_factory=set)
+    now: datetime
+    now_at: float
+    open_marks: Places = field(default_factory=set)
+    settled: Places = field(default_factory=set)
 
     @property
     def run_id(self) -> UUID:
@@ -58,12 +68,18 @@ class Checkpoint:
             parts=len(self.parts),
             last_tag=self.last_tag,
             open_marks=self.open_marks,
+            settled=self.settled,
         )
 
     def add_part(self, part: Any, sealed: bytes) -> None:
-        """Chain the next part, which the next write stores."""
+        """Chain the next part, which the next write stores; the calls before it are done with."""
         self.parts.append(part)
         self.last_tag = tag_of(sealed)
+        self.settled.clear()
+
+    def database_time(self) -> datetime:
+        """Return the database's time as this attempt can tell without asking: never later than it is."""
+        return self.now + timedelta(seconds=boottime() - self.now_at)
 
     def written(self, told: Any) -> None:
         """Take note that the next write is stored, and of what it was told back."""
@@ -79,14 +95,16 @@ def seal_head(
     counters: Counters,
     parts: int,
     last_tag: bytes,
-    open_marks: set[tuple[int, int]],
+    open_marks: Places,
+    settled: Places,
 ) -> bytes:
-    """Seal what the head claims: its write's number, counters, parts with the last tag, and open marks."""
+    """Seal what the head claims: its write's number, counters, parts with the last tag, open and settled marks."""
     claims = {
         "counters": counters.values(),
         "parts": parts,
         "tag": last_tag.hex(),
         "marks": sorted(open_marks),
+        "settled": sorted(settled),
     }
     return sealer.seal(claims, kind=HEAD, number=sequence)
 
@@ -103,15 +121,24 @@ def sealer_of(run: Run) -> Sealer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """All that is stored of a run, as it was read in one round trip: sealed, and verified by nobody yet."""
+    """What a resume needs of a run, as it was read in one round trip: sealed, and verified by nobody yet.
+
+    `calls` are those of the last step, and unsettled ones. `now` is the database's time, told at `now_at` here.
+    """
 
     run: Run
     config: int
+    now: datetime
+    now_at: float
     parts: list[tuple[int, str, bytes]]
     calls: list[Call]
     last_told_step: int
 
 
+# A settled call of an earlier step stands in its part.
+LAST_CALLS = (
+    "run_id = %s AND (fate = '' OR step >= (SELECT model_steps FROM runs_run WHERE id = %s))"
+)
 PARTS = "SELECT number, kind, sealed FROM runs_part WHERE run_id = %s ORDER BY number"
 LAST_TOLD_STEP = (
     "SELECT (content::jsonb->>'step')::int FROM events_runevent"
@@ -124,18 +151,21 @@ def load(run_id: UUID, *, attempt: int, give_up: GiveUp) -> Stored:
     heads, calls, parts, told, config = ask_together(
         (
             (_select(Run, "id = %s AND attempt = %s AND status = 'running'"), (run_id, attempt)),
-            (_select(Call, "run_id = %s"), (run_id,)),
+            (_select(Call, LAST_CALLS), (run_id, run_id)),
             (PARTS, (run_id,)),
             (LAST_TOLD_STEP, (run_id,)),
-            ("SELECT liyagent_config_version()", ()),
+            ("SELECT liyagent_config_version(), liyagent_now()", ()),
         ),
         give_up=give_up,
     )
+    now_at = boottime()
     if not heads:
         raise LostLease(run_id=run_id, attempt=attempt)
     return Stored(
         run=_row(Run, heads[0]),
         config=config[0][0],
+        now=config[0][1],
+        now_at=now_at,
         parts=[(number, kind, sealed) for number, kind, sealed in parts],
         calls=[_row(Call, row) for row in calls],
         last_told_step=told[0][0] if told else 0,
@@ -166,9 +196,11 @@ def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
     claims = sealer.open(run.seal, kind=HEAD, number=run.sequence)
     parts, last_tag = _open_parts(stored.parts, sealer)
     calls = {(call.step, call.index): call for call in stored.calls}
-    open_marks = {(int(step), int(index)) for step, index in claims["marks"]}
+    open_marks, settled = _places(claims["marks"]), _places(claims["settled"])
     _check_claims(run, claims, parts=len(parts), last_tag=last_tag)
     _check_marks(run, calls, open_marks)
+    _check_settled(run, calls, settled)
+    _check_calls(sealer, stored.calls)
     _check_log(run, last_told_step=stored.last_told_step)
     conf = settings.LIYAGENT
     return Checkpoint(
@@ -187,7 +219,10 @@ def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
         sequence=run.sequence,
         stop=run.stop_requested,
         config=stored.config,
+        now=stored.now,
+        now_at=stored.now_at,
         open_marks=open_marks,
+        settled=settled,
     )
 
 
@@ -222,15 +257,33 @@ def _check_claims(run: Run, claims: Any, *, parts: int, last_tag: bytes) -> None
         raise CheckpointBroken("the head's counters are not those that were sealed")
 
 
-def _check_marks(
-    run: Run, calls: dict[tuple[int, int], Call], open_marks: set[tuple[int, int]]
-) -> None:
+def _check_marks(run: Run, calls: dict[tuple[int, int], Call], open_marks: Places) -> None:
     """The unsettled calls must be the marks that were sealed; a mark of a later step shows a head put back."""
     unsettled = {place for place, call in calls.items() if not call.fate}
     if unsettled != open_marks:
         raise CheckpointBroken("the marks of calls in doubt are not those that were sealed")
     if any(step > run.model_steps for step, _ in calls):
         raise CheckpointBroken("a call of a later step is stored: the head was put back")
+
+
+def _check_settled(run: Run, calls: dict[tuple[int, int], Call], settled: Places) -> None:
+    """A settled call whose row is gone would be taken for one that was never made, and be made again."""
+    kept = {place for place, call in calls.items() if call.fate and place[0] == run.model_steps}
+    if kept != settled:
+        raise CheckpointBroken("the settled calls of the last step are not those that were sealed")
+
+
+def _check_calls(sealer: Sealer, calls: list[Call]) -> None:
+    """Each mark and each outcome opens as what it is, before anything of the step is done (CR-16)."""
+    for call in calls:
+        if call.fate:
+            open_outcome(sealer, call)
+        else:
+            open_mark(sealer, call)
+
+
+def _places(claimed: list[list[int]]) -> Places:
+    return {(int(step), int(index)) for step, index in claimed}
 
 
 def _check_log(run: Run, *, last_told_step: int) -> None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from django.db import connection
 
 from liyagent.core.errors import LiyagentError
 from liyagent.gateway.contracts import contracts_for
-from liyagent.gateway.outcome import Payload
 from runs import hot
-from runs.checkpoint import BYTES, sealer_of
+from runs.checkpoint import sealer_of
+from runs.marks import open_mark
 from runs.models import Call, Run
 from runs.read_back import find_records
-from runs.scope import place_of
 
 logger = logging.getLogger(__name__)
 
@@ -58,13 +56,11 @@ def _look(call: Call) -> str:
     if contract is None or contract.reader is None:
         return NO_READER
     try:
-        sealer = sealer_of(Run.objects.get(id=call.run_id))
-        place = place_of(call.step, call.index)
-        stored: dict[str, Any] = sealer.open(call.sealed, kind=BYTES, number=place)
+        mark = open_mark(sealer_of(Run.objects.get(id=call.run_id)), call)
     except LiyagentError as error:
         logger.warning("call %s cannot be looked for: %s", call.id, error)
         return NOT_FOUND
-    found = find_records(Payload(**stored), contract.reader)
+    found = find_records(mark.payload, contract.reader)
     return FOUND if found is not None and len(found) == 1 else NOT_FOUND
 
 

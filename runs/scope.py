@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from datetime import timedelta
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -24,9 +23,10 @@ from liyagent.gateway.outcome import (
 )
 from liyagent.gateway.wire import send
 from runs import hot
-from runs.checkpoint import BYTES, OUTCOME, Checkpoint
+from runs.checkpoint import Checkpoint
 from runs.in_doubt import Mark, Settlement, settlement_for
 from runs.keys import fresh_key, has_identity, intent_digest, step_key
+from runs.marks import SealedMark, open_mark, open_outcome, seal_outcome
 from runs.models import Call as MarkedCall
 from runs.read_back import read_back
 
@@ -53,6 +53,8 @@ class RunScope(Scope):
         self.step = step
         self.step_ids = list(step_ids)
         self.keys: dict[int, str] = {}
+        # Until when, on this process's clock, a call's key certainly stands for it at its vendor (ruling 21).
+        self.resend_until: dict[int, float] = {}
 
     def step_key(self, call: Call) -> str:
         """Return the stable key where the provider's id is an identity, else a fresh one for this send."""
@@ -76,6 +78,13 @@ class RunScope(Scope):
         checkpoint = self.checkpoint
         was_open = (self.step, call.index) in checkpoint.open_marks
         checkpoint.open_marks.add((self.step, call.index))
+        sealed = SealedMark(
+            payload=payload,
+            has_identity=self._has_identity(call),
+            key_window_seconds=call.contract.key_window_seconds if call.contract else 0,
+            marked_after=checkpoint.database_time(),
+        )
+        self.resend_until.setdefault(call.index, boottime() + sealed.key_window_seconds / 2)
         marked = hot.write_mark(
             checkpoint.next_fence(),
             seal=checkpoint.head_seal(),
@@ -85,12 +94,10 @@ class RunScope(Scope):
             server=call.server,
             tool=call.tool,
             key=payload.key,
-            has_identity=self._has_identity(call),
-            key_window_seconds=call.contract.key_window_seconds if call.contract else 0,
+            has_identity=sealed.has_identity,
+            key_window_seconds=sealed.key_window_seconds,
             intent=intent_digest(server=call.server, tool=call.tool, args=call.args),
-            sealed=checkpoint.sealer.seal(
-                asdict(payload), kind=BYTES, number=place_of(self.step, call.index)
-            ),
+            sealed=sealed.seal(checkpoint.sealer, step=self.step, index=call.index),
             give_up=checkpoint.give_up,
         )
         if marked.same_intent is not None:
@@ -116,6 +123,7 @@ class RunScope(Scope):
         if place not in checkpoint.open_marks:
             return
         checkpoint.open_marks.discard(place)
+        checkpoint.settled.add(place)
         settlement = outcome.settlement or "answered"
         in_doubt = bool(outcome.settlement) or outcome.fate is Fate.UNKNOWN
         told = hot.write_settled(
@@ -125,9 +133,7 @@ class RunScope(Scope):
             index=call.index,
             fate=outcome.fate.value,
             settlement=settlement,
-            outcome=checkpoint.sealer.seal(
-                asdict(outcome), kind=OUTCOME, number=place_of(self.step, call.index)
-            ),
+            outcome=seal_outcome(checkpoint.sealer, outcome, step=self.step, index=call.index),
             late_look_seconds=(
                 settings.LIYAGENT.late_look_seconds if outcome.fate is Fate.UNKNOWN else None
             ),
@@ -141,12 +147,11 @@ class RunScope(Scope):
     def find_out(self, verdict: Verdict, payload: Payload) -> Outcome:
         """Settle a write of unknown outcome in a living run, at once, as one in doubt (ruling 9)."""
         call = verdict.call
-        window = call.contract.key_window_seconds if call.contract else 0
         settlement = settlement_for(
             mark=Mark.SENDING,
             gates_allow=True,
             has_identity=self._has_identity(call),
-            is_within_vendor_window=window > 0,
+            is_within_vendor_window=self._may_resend(call),
             is_delegation=False,
             has_reader=call.contract is not None and call.contract.reader is not None,
         )
@@ -166,17 +171,11 @@ class RunScope(Scope):
 
     def payload_of(self, row: MarkedCall) -> Payload:
         """Return the marked bytes, exactly: a re-send is never masked, filed or keyed anew (ruling 9)."""
-        stored = self.checkpoint.sealer.open(
-            row.sealed, kind=BYTES, number=place_of(row.step, row.index)
-        )
-        return Payload(**stored)
+        return open_mark(self.checkpoint.sealer, row).payload
 
     def outcome_of(self, row: MarkedCall) -> Outcome:
         """Return what a settled call came back with."""
-        stored = self.checkpoint.sealer.open(
-            row.outcome or b"", kind=OUTCOME, number=place_of(row.step, row.index)
-        )
-        return Outcome(**{**stored, "fate": Fate(stored["fate"])})
+        return open_outcome(self.checkpoint.sealer, row)
 
     def carry_out(self, settlement: Settlement, verdict: Verdict, payload: Payload) -> Outcome:
         """Do what was decided about a call in doubt; what it returns is settled by the caller."""
@@ -190,28 +189,43 @@ class RunScope(Scope):
         return replace(read_back(payload, verdict.call.contract), key=payload.key)
 
     def _send_again(self, verdict: Verdict, payload: Payload) -> Outcome:
-        """Send the marked bytes with the marked key, each time under a mark; a conflict on our own key is no failure."""
-        outcome = Outcome(fate=Fate.UNKNOWN)
+        """Send the marked bytes with the marked key, each time under a mark and inside the vendor's window.
+
+        Only DONE and the tool's own word settle it: a conflict on our own key is no failure, and a sending that
+        could not leave, or was refused at the door, says nothing of the one in doubt.
+        """
         for attempt in range(MOST_RESENDS):
             if attempt:
                 time.sleep(RESEND_PAUSE_SECONDS * 2**attempt)
+            if not self._may_resend(verdict.call):
+                break
             may_send = self.mark_sending(verdict, payload)
             if isinstance(may_send, Outcome):
-                return Outcome(fate=Fate.UNKNOWN)
+                break
             try:
-                outcome = send(payload, may_send)
+                outcome = send(payload, self._inside_window(verdict.call, may_send))
             except NotSent:
                 continue
-            if outcome.fate is not Fate.UNKNOWN and not _is_conflict(outcome):
+            if outcome.fate is Fate.DONE or (outcome.by_tool and not _is_conflict(outcome)):
                 return outcome
         return Outcome(fate=Fate.UNKNOWN)
+
+    def _inside_window(self, call: Call, may_send: MaySend) -> MaySend:
+        return lambda: may_send() and self._may_resend(call)
+
+    def _may_resend(self, call: Call) -> bool:
+        return boottime() < self.resend_until.get(call.index, 0.0)
 
     def _is_within_window(self, row: MarkedCall) -> bool:
         """Only under half of the vendor's window, since the clocks of two houses differ (ruling 21)."""
         if row.key_window_seconds <= 0:
             return False
-        age = hot.database_now(self.checkpoint.give_up) - row.marked_at
-        return age < timedelta(seconds=row.key_window_seconds) / 2
+        mark = open_mark(self.checkpoint.sealer, row)
+        asked_at = boottime()
+        now = hot.database_now(self.checkpoint.give_up)
+        age = (now - min(row.marked_at, mark.marked_after)).total_seconds()
+        self.resend_until[row.index] = asked_at + mark.key_window_seconds / 2 - age
+        return boottime() < self.resend_until[row.index]
 
     def _has_identity(self, call: Call) -> bool:
         return has_identity(call.provider_call_id, tool=call.tool, step_ids=self.step_ids)
@@ -246,11 +260,6 @@ class RunScope(Scope):
             "key": outcome.key,
         }
         return hot.Audit(action="agent.call.settled", detail=detail)
-
-
-def place_of(step: int, index: int) -> int:
-    """Return the number that a call's sealed pieces are bound to."""
-    return step << 16 | index
 
 
 def _is_conflict(outcome: Outcome) -> bool:

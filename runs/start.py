@@ -120,7 +120,13 @@ def _new_run(
     sealer = ring.sealer(key_id=ring.newest, run_id=run_id, format_number=CHECKPOINT_FORMAT)
     sealed = sealer.seal(start_part(task=task, history=turns), kind=START, number=0)
     seal = seal_head(
-        sealer, sequence=0, counters=Counters(), parts=1, last_tag=tag_of(sealed), open_marks=set()
+        sealer,
+        sequence=0,
+        counters=Counters(),
+        parts=1,
+        last_tag=tag_of(sealed),
+        open_marks=set(),
+        settled=set(),
     )
     run = Run(
         id=run_id,

@@ -37,11 +37,11 @@ def fate_of_answer(status: int, answer: Any, payload: Payload) -> Outcome:
 def _fate_of_result(result: dict[str, Any], payload: Payload) -> Outcome:
     """`isError` decides, never the text: one that begins with "Error:" is a success if the server says so."""
     if result.get("resultType", "complete") == "input_required":
-        return failed("the tool asks for an input that no one can give here", payload)
+        asked = "the tool asks for an input that no one can give here"
+        return failed(asked, payload, by_tool=True)
     if result.get("isError"):
-        return failed(
-            _text_of(result.get("content")) or "the tool failed and said nothing", payload
-        )
+        said = _text_of(result.get("content")) or "the tool failed and said nothing"
+        return failed(said, payload, by_tool=True)
     structured = result.get("structuredContent")
     value = structured if structured is not None else content_value(result.get("content"))
     return done(value, payload)

@@ -80,7 +80,7 @@ def call_local(payload: Payload, may_send: MaySend) -> Outcome:
     try:
         result = tool.run(given)
     except ToolFailed as error:
-        return failed(str(error), payload)
+        return failed(str(error), payload, by_tool=True)
     except Exception as error:
         logger.warning("local tool %s raised", name, exc_info=True)
         return in_doubt(f"{name} raised {type(error).__name__}: {error}", payload)

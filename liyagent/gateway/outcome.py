@@ -149,7 +149,11 @@ class Payload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a call came back with. `result` is plain JSON (structured content, else the text)."""
+    """What a call came back with. `result` is plain JSON (structured content, else the text).
+
+    `by_tool`: a failure in the tool's own words, about this key. Without it (not sent, refused at the door) a
+    failure says that this one sending did nothing, and nothing of an earlier one with the same key.
+    """
 
     fate: Fate
     result: Any = None
@@ -157,6 +161,7 @@ class Outcome:
     key: str = ""
     settlement: str = ""
     duration_ms: int = 0
+    by_tool: bool = False
 
 
 MaySend = Callable[[], bool]

@@ -20,14 +20,13 @@ def done(value: Any, payload: Payload) -> Outcome:
         return _not_kept(payload, error)
 
 
-def failed(text: str, payload: Payload) -> Outcome:
-    """Return the outcome of a call that the tool itself says has failed, with its words."""
+def failed(text: str, payload: Payload, *, by_tool: bool = False) -> Outcome:
+    """Return the outcome of a call that did nothing, with the reason; `by_tool` where the tool itself says so."""
     try:
-        return Outcome(fate=Fate.FAILED, error=to_plain(text, limit_bytes=payload.limit_bytes))
+        said = to_plain(text, limit_bytes=payload.limit_bytes)
     except NotStorable as error:
-        return Outcome(
-            fate=Fate.FAILED, error=f"the tool failed; its reason could not be kept: {error}"
-        )
+        said = f"the tool failed; its reason could not be kept: {error}"
+    return Outcome(fate=Fate.FAILED, error=said, by_tool=by_tool)
 
 
 def in_doubt(reason: str, payload: Payload) -> Outcome:

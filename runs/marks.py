@@ -1,0 +1,76 @@
+"""What a mark and a settled call keep sealed: the exact bytes, what decides a re-send, and the outcome."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from liyagent.core.seal import Sealer
+from liyagent.gateway.outcome import Fate, Outcome, Payload
+from runs.errors import CheckpointBroken
+from runs.models import Call
+
+BYTES, OUTCOME = "bytes", "outcome"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedMark:
+    """A mark as it was sealed; the row's plain columns, which anybody may edit, decide nothing alone.
+
+    `marked_after` is no later than the row's `marked_at`, by the database's clock as this process knew it.
+    """
+
+    payload: Payload
+    has_identity: bool
+    key_window_seconds: int
+    marked_after: datetime
+
+    def seal(self, sealer: Sealer, *, step: int, index: int) -> bytes:
+        """Return it sealed as the mark of that very call."""
+        facts = {
+            "payload": asdict(self.payload),
+            "has_identity": self.has_identity,
+            "key_window_seconds": self.key_window_seconds,
+            "marked_after": self.marked_after.isoformat(),
+        }
+        return sealer.seal(facts, kind=BYTES, number=place_of(step, index))
+
+
+def open_mark(sealer: Sealer, row: Call) -> SealedMark:
+    """Return what was marked. Raises `SealBroken`, or `CheckpointBroken` where a column of the row is another."""
+    facts: dict[str, Any] = sealer.open(
+        row.sealed, kind=BYTES, number=place_of(row.step, row.index)
+    )
+    mark = SealedMark(
+        payload=Payload(**facts["payload"]),
+        has_identity=facts["has_identity"],
+        key_window_seconds=facts["key_window_seconds"],
+        marked_after=datetime.fromisoformat(facts["marked_after"]),
+    )
+    sealed = (mark.payload.server, mark.payload.tool, mark.payload.key, mark.has_identity)
+    if (*sealed, mark.key_window_seconds) != _columns(row):
+        raise CheckpointBroken(
+            f"the mark of call {row.index} of step {row.step} is not the one that was sealed"
+        )
+    return mark
+
+
+def _columns(row: Call) -> tuple[str, str, str, bool, int]:
+    return row.server, row.tool, row.step_key, row.has_identity, row.key_window_seconds
+
+
+def seal_outcome(sealer: Sealer, outcome: Outcome, *, step: int, index: int) -> bytes:
+    """Return an outcome sealed as that of this very call."""
+    return sealer.seal(asdict(outcome), kind=OUTCOME, number=place_of(step, index))
+
+
+def open_outcome(sealer: Sealer, row: Call) -> Outcome:
+    """Return what a settled call came back with. Raises `SealBroken`."""
+    stored = sealer.open(row.outcome or b"", kind=OUTCOME, number=place_of(row.step, row.index))
+    return Outcome(**{**stored, "fate": Fate(stored["fate"])})
+
+
+def place_of(step: int, index: int) -> int:
+    """Return the number that a call's sealed pieces are bound to."""
+    return step << 16 | index
