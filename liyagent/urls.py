@@ -15,7 +15,8 @@ urlpatterns = [
     path("", include("liyagent.core.urls")),
     path("api/", include("liyagent.agents.urls")),
     path("api/", include("runs.urls")),
-    re_path(r"^api/(?P<rest>.*)$", UnknownAddress.as_view(), name="unknown-address"),
+    path("api", UnknownAddress.as_view(), {"rest": ""}),
+    re_path(r"^api/(?P<rest>[\s\S]*)$", UnknownAddress.as_view(), name="unknown-address"),
 ]
 handler400 = "liyagent.core.api.bad_request"
 handler403 = "liyagent.core.api.permission_denied"

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from liyagent.access.permissions import OPERATE, READ_WORDS, VIEW_RUN, may_read_words
 from liyagent.access.views import GuardedView
+from liyagent.core.bodies import once_each
 from liyagent.core.canonical import digest
 from liyagent.core.errors import BadInput
 from missions.context import current_stamp
@@ -68,7 +69,7 @@ class RunList(GuardedView):
 
     def get(self, request: Request) -> Response:
         """Answer with a page."""
-        asked = request.query_params.dict()
+        asked = once_each(request.query_params)
         page = list_runs(asked)
         following = urlencode({**asked, "cursor": page.next_cursor})
         return Response(
@@ -161,10 +162,11 @@ def start_key_of(request: Request) -> str:
 
 def wait_asked(request: Request) -> float:
     """Return `?wait=` in seconds, 0 where it is not given. Raises `BadInput`."""
-    unknown = [name for name in request.query_params if name != "wait"]
+    asked = once_each(request.query_params)
+    unknown = [name for name in asked if name != "wait"]
     if unknown:
         raise BadInput(f"{unknown[0]!r} is not known here; the known one is wait")
-    text = request.query_params.get("wait", "0")
+    text = asked.get("wait", "0")
     if not NUMBER.fullmatch(text) or float(text) > MOST_WAIT_SECONDS:
         raise BadInput(f"wait is {text!r}; it wants seconds from 0 to {MOST_WAIT_SECONDS}")
     return float(text)

@@ -7,7 +7,7 @@ import binascii
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from django.db.models import Q
@@ -87,8 +87,10 @@ def _after(cursor: str) -> Q:
             base64.b64decode(cursor, altchars=b"-_", validate=True).decode().partition(" ")
         )
         created_at, last_id = datetime.fromisoformat(at), UUID(row_id)
-    except (ValueError, binascii.Error):
+        if created_at.tzinfo is None:
+            raise ValueError("a time without a zone")
+        # A time near the first or the last year may leave the calendar.
+        created_at = created_at.astimezone(UTC)
+    except (ValueError, OverflowError, binascii.Error):
         raise BadInput("cursor wants what a page's `next` named, unchanged") from None
-    if created_at.tzinfo is None:
-        raise BadInput("cursor wants what a page's `next` named, unchanged")
     return Q(created_at__lte=created_at) & (Q(created_at__lt=created_at) | Q(id__lt=last_id))

@@ -17,7 +17,9 @@ from typing import Any
 import jsonschema
 from jsonschema.exceptions import UnknownType
 from jsonschema.validators import extend, validator_for
-from jsonschema_specifications import REGISTRY as SPECIFICATIONS
+from jsonschema_specifications import (  # type: ignore[import-untyped]  # it has no types
+    REGISTRY as SPECIFICATIONS,
+)
 from referencing.exceptions import Unresolvable
 
 from liyagent.core.errors import LiyagentError

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views import defaults
 from rest_framework import exceptions
@@ -17,6 +17,7 @@ from rest_framework.views import set_rollback
 
 from liyagent.core.errors import LiyagentError
 from liyagent.core.logs import without_secrets
+from liyagent.core.plain import json_bytes
 from liyagent.core.problems import PROBLEM, BodyTooLarge, problem_of, problem_response
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,8 @@ def handle_exception(error: Exception, context: dict[str, Any]) -> Response:
         problem, headers = _of_drf(error), _headers(error)
     elif isinstance(error, LiyagentError) and error.http_status < HTTPStatus.INTERNAL_SERVER_ERROR:
         problem = _of_ours(error)
+    elif isinstance(error, SuspiciousOperation):
+        problem = _cannot_be_used(error)
     else:
         problem = _unexpected(error, context["request"].path)
     return Response(problem, status=problem["status"], headers=headers, content_type=PROBLEM)
@@ -97,6 +100,16 @@ def _headers(error: exceptions.APIException) -> dict[str, str]:
     return {**headers, "Retry-After": str(math.ceil(wait))} if wait else headers
 
 
+def _cannot_be_used(error: Exception) -> dict[str, Any]:
+    """Django's own refusals, such as of a thousand and one parameters."""
+    return problem_of(
+        status=HTTPStatus.BAD_REQUEST,
+        code="request.bad",
+        title="The request cannot be used.",
+        detail=without_secrets(str(error)),
+    )
+
+
 def _unexpected(error: Exception, path: str) -> dict[str, Any]:
     logger.error("unexpected error at %s: %s", path, error, exc_info=error)
     return problem_of(
@@ -119,12 +132,8 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
         return problem_response(
             status=BodyTooLarge.http_status, code=BodyTooLarge.code, title=BodyTooLarge().title
         )
-    return problem_response(
-        status=HTTPStatus.BAD_REQUEST,
-        code="request.bad",
-        title="The request cannot be used.",
-        detail=without_secrets(str(exception)),
-    )
+    problem = _cannot_be_used(exception)
+    return HttpResponse(json_bytes(problem), status=problem["status"], content_type=PROBLEM)
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:

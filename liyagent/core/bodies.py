@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
 from django.conf import settings
+from django.http import QueryDict
 from rest_framework import serializers
 from rest_framework.exceptions import ParseError
 from rest_framework.negotiation import BaseContentNegotiation
@@ -15,6 +16,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
+from liyagent.core.errors import BadInput
 from liyagent.core.plain import NotStorable, to_plain
 from liyagent.core.problems import BodyTooLarge
 
@@ -22,7 +24,7 @@ from liyagent.core.problems import BodyTooLarge
 class StrictJSONParser(BaseParser):
     """UTF-8 JSON of at most `DATA_UPLOAD_MAX_MEMORY_SIZE` bytes.
 
-    Refuses NaN, infinities, numbers beyond a float's or 4,300 digits, and nesting beyond 100. U+0000 and
+    Refuses NaN, infinities, a name that stands twice in one object, numbers beyond a float's or 4,300 digits, and nesting beyond 100. U+0000 and
     lone surrogates become U+FFFD.
     """
 
@@ -41,7 +43,10 @@ class StrictJSONParser(BaseParser):
             raise BodyTooLarge(f"the body may have {limit} bytes")
         try:
             value = json.loads(
-                body.decode("utf-8"), parse_constant=_no_constant, parse_float=_finite
+                body.decode("utf-8"),
+                parse_constant=_no_constant,
+                parse_float=_finite,
+                object_pairs_hook=_once_each,
             )
             return to_plain(value)
         except UnicodeDecodeError as error:
@@ -50,6 +55,23 @@ class StrictJSONParser(BaseParser):
             raise ParseError("the body is nested too deeply") from error
         except (NotStorable, ValueError) as error:
             raise ParseError(f"the body cannot be used: {error}") from error
+
+
+def once_each(query: QueryDict) -> dict[str, str]:
+    """Return the parameters of a query. Raises `BadInput` where one is given twice."""
+    for name, values in query.lists():
+        if len(values) > 1:
+            raise BadInput(f"{name[:80]!r} is given {len(values)} times; it wants one value")
+    return query.dict()
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name[:80]!r} stands twice in one object")
+        found[name] = value
+    return found
 
 
 def _no_constant(name: str) -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 from liyagent.core.plain import json_bytes
 from liyagent.core.problems import PROBLEM, BodyTooLarge, problem_of
 
+LENGTHS = (b"content-length", b"transfer-encoding")
+
 Scope = dict[str, Any]
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -26,10 +28,35 @@ def limit_body(app: App, *, limit_bytes: int) -> App:
             await app(scope, receive, send)
         elif _declared_length(scope) > limit_bytes:
             await _refuse(send, limit_bytes)
+        elif _header(scope, b"transfer-encoding"):
+            await _measured(app, scope, receive, send, limit_bytes)
         else:
             await _counted(app, scope, receive, send, limit_bytes)
 
     return limited
+
+
+async def _measured(app: App, scope: Scope, receive: Receive, send: Send, limit_bytes: int) -> None:
+    """A body sent in chunks, read first: what declares no length is taken for empty further in."""
+    body = b""
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            return
+        body += message.get("body", b"")
+        more = bool(message.get("more_body"))
+        if len(body) > limit_bytes:
+            await _refuse(send, limit_bytes)
+            return
+    kept = [it for it in scope["headers"] if it[0].lower() not in LENGTHS]
+    length = (b"content-length", b"%d" % len(body))
+    whole = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_whole() -> Message:
+        return whole.pop() if whole else await receive()
+
+    await app({**scope, "headers": [*kept, length]}, receive_whole, send)
 
 
 async def _counted(app: App, scope: Scope, receive: Receive, send: Send, limit_bytes: int) -> None:
@@ -53,10 +80,12 @@ async def _counted(app: App, scope: Scope, receive: Receive, send: Send, limit_b
 
 
 def _declared_length(scope: Scope) -> int:
-    for name, value in scope["headers"]:
-        if name.lower() == b"content-length" and value.isdigit():
-            return int(value)
-    return 0
+    value = _header(scope, b"content-length")
+    return int(value) if value.isdigit() else 0
+
+
+def _header(scope: Scope, name: bytes) -> bytes:
+    return next((value for it, value in scope["headers"] if it.lower() == name), b"")
 
 
 async def _refuse(send: Send, limit_bytes: int) -> None:

@@ -36,6 +36,8 @@ NO_JSON = [
     (b'{"task": "\xff"}', "not UTF-8"),
     (b'{"task": "a\x00b"}', "cannot be used"),
     (b"", ""),
+    (b'{"task": "t", "task": "u"}', "'task' stands twice"),
+    (b'\xef\xbb\xbf{"task": "t"}', "BOM"),
 ]
 WRONG_FIELDS: list[tuple[Any, str, str]] = [
     ({}, "task", "required"),

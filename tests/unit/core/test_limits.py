@@ -10,7 +10,11 @@ from liyagent.core.limits import Message, Receive, Scope, Send, limit_body
 
 
 def sent_for(
-    chunks: Sequence[bytes], *, length: int | None = None, kind: str = "http"
+    chunks: Sequence[bytes],
+    *,
+    length: int | None = None,
+    kind: str = "http",
+    is_chunked: bool = False,
 ) -> tuple[list[Message], list[Message]]:
     """Send a body in `chunks` to an app behind a limit of 10; return what was answered and what the app received."""
     answered: list[Message] = []
@@ -37,6 +41,7 @@ def sent_for(
         answered.append(message)
 
     headers = [] if length is None else [(b"content-length", str(length).encode())]
+    headers += [(b"transfer-encoding", b"chunked")] if is_chunked else []
     scope: Scope = {"type": kind, "headers": headers}
     asyncio.run(limit_body(app, limit_bytes=10)(scope, receive, send))
     return answered, received
@@ -66,3 +71,15 @@ def test_a_body_that_grows_too_large_is_refused_once_and_the_app_is_told_of_no_m
 
 def test_what_is_no_request_passes() -> None:
     assert sent_for([b"x" * 11], kind="lifespan")[0][0]["status"] == 200
+
+
+def test_a_body_in_chunks_is_measured_before_it_is_passed_on() -> None:
+    answered, received = sent_for([b"12345", b"67890"], is_chunked=True)
+    assert [it["body"] for it in received] == [b"1234567890"]
+    assert answered[0]["status"] == 200
+
+
+def test_a_body_in_chunks_that_grows_too_large_reaches_nobody() -> None:
+    answered, received = sent_for([b"12345", b"678901", b"never"], is_chunked=True)
+    assert received == []
+    assert [it.get("status") for it in answered] == [413, None]
