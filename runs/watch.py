@@ -11,7 +11,7 @@ import psycopg
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
-from liyagent.leases.holding import end_holder, neighbours, prune_holders
+from liyagent.leases.holding import neighbours, prune_holders
 from liyagent.leases.identity import Identity, is_over, sees_all_processes
 from liyagent.leases.lease import take_lease
 from runs.hot import AWAY
@@ -26,6 +26,10 @@ LEADER = "leader"
 LOOK_AGAIN_SECONDS = 1.0
 PRUNE_AFTER_SECONDS = 86_400
 CLAIM_PROVEN = "SELECT * FROM liyagent_claim_proven(%s, %s)"
+FORGET = """
+DELETE FROM leases_holder h
+    WHERE id = %s AND NOT EXISTS (SELECT 1 FROM runs_run r WHERE r.holder = h.id AND r.status = 'running')
+"""
 PAUSE = "SELECT * FROM liyagent_pause_unreadable()"
 
 
@@ -58,7 +62,10 @@ class Watch:
         """Claim from proven dead neighbours; sweep when it is time."""
         now = time.monotonic()
         if now - self._looked_at >= LOOK_AGAIN_SECONDS:
-            self._neighbours = neighbours(self.identity, but=self.runner.holder)
+            # Each look uses the sweep's connection: one that broke is found, and ages, before it is needed.
+            self._neighbours = neighbours(
+                self._sql(), identity=self.identity, but=self.runner.holder
+            )
             self._looked_at = now
         provable = self._neighbours if sees_all_processes() else []
         for holder, pid, started_ticks in provable:
@@ -91,8 +98,8 @@ class Watch:
         if rows:
             logger.warning("claimed %d runs: their process is dead", len(rows))
             QUEUED.set()
-        if len(rows) < MOST_CLAIMS:
-            end_holder(holder)
+        # A head that was locked just now is claimed at the next look: until then the holder is remembered.
+        if self._sql().execute(FORGET, (holder,)).rowcount:
             self._neighbours = [it for it in self._neighbours if it[0] != holder]
 
     def _sql(self) -> psycopg.Connection:

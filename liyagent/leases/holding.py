@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Sequence
 from uuid import UUID
 
+import psycopg
 from django.db import connection
 
 from liyagent.leases.identity import Identity
@@ -52,12 +53,18 @@ def end_holder(holder_id: UUID) -> None:
     Holder.objects.filter(id=holder_id).delete()
 
 
-def neighbours(identity: Identity, *, but: UUID) -> list[tuple[UUID, int, int]]:
+NEIGHBOURS = (
+    "SELECT id, pid, started_ticks FROM leases_holder"
+    " WHERE boot_id = %s AND pid_namespace = %s AND id <> %s LIMIT 1000"
+)
+
+
+def neighbours(
+    connection: psycopg.Connection, *, identity: Identity, but: UUID
+) -> list[tuple[UUID, int, int]]:
     """Return (id, pid, started_ticks) of the other holders whose death can be proven from here."""
-    same_place = Holder.objects.filter(
-        boot_id=identity.boot_id, pid_namespace=identity.pid_namespace
-    ).exclude(id=but)
-    return list(same_place.values_list("id", "pid", "started_ticks")[:1000])
+    place = (identity.boot_id, identity.pid_namespace, but)
+    return [(it[0], it[1], it[2]) for it in connection.execute(NEIGHBOURS, place).fetchall()]
 
 
 def prune_holders(*, older_than_seconds: float) -> int:

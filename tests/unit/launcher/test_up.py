@@ -128,7 +128,7 @@ def test_up_starts_all_keeps_its_files_private_and_leaves_nothing(home: Path) ->
         password = (state / "admin-password").read_text()
         asked = (home / "asked").read_text().splitlines()
         assert asked[:2] == [f"migrate {url} {password}", f"seed {url} {password}"]
-        assert password not in up.said()
+        assert f"login admin, password {password}" in up.said()
         for name in ("database-url", "admin-password"):
             assert (state / name).stat().st_mode & 0o777 == 0o600
         assert state.stat().st_mode & 0o007 == 0
