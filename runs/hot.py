@@ -125,6 +125,7 @@ SETTLE = "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, 
 FLUSH = "SELECT * FROM liyagent_flush(%s, %s, %s, %b, %s, %s, %s, %b, %b)"
 RELEASE = "SELECT * FROM liyagent_release(%s, %s, %s, %b, %s, %s, %b, %b)"
 TAKE = "SELECT * FROM liyagent_take(%s, %s, %s, %s, %s)"
+CLAIM = "SELECT * FROM liyagent_claim(%s, %s, %s, NULL)"
 FINISH = (
     "SELECT * FROM liyagent_finish(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, %b, %b)"
 )
@@ -302,9 +303,7 @@ def mine(holder: UUID, *, give_up: GiveUp) -> list[tuple[UUID, int]]:
 def claim(runs: Sequence[tuple[UUID, int]], *, cause: str, give_up: GiveUp) -> list[UUID]:
     """Count attempts as lost and queue their runs: those that are still running so."""
     ids, attempts = [run for run, _ in runs], [attempt for _, attempt in runs]
-    rows = ask(
-        "SELECT * FROM liyagent_claim(%s, %s, %s, NULL)", (ids, attempts, cause), give_up=give_up
-    )
+    rows = ask(CLAIM, (ids, attempts, cause), give_up=give_up)
     return [row[0] for row in rows]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import connection
 
 from liyagent.core.errors import LiyagentError
@@ -43,11 +44,20 @@ def look_late() -> int:
     due = hot.ask(DUE, (LOOK_SECONDS, MOST_LOOKS), give_up=_never)
     try:
         for (call_id,) in due:
-            finding = _look(Call.objects.get(id=call_id))
-            hot.ask(FOUND_OUT, (finding, call_id, finding), give_up=_never)
+            _look_for(call_id)
     finally:
         connection.close()
     return len(due)
+
+
+def _look_for(call_id: int) -> None:
+    """One that cannot be looked for is due again in a minute, and keeps nobody else from it."""
+    try:
+        finding = _look(Call.objects.get(id=call_id))
+    except (ObjectDoesNotExist, LookupError, TypeError, ValueError, RuntimeError):
+        logger.exception("call %s cannot be looked for", call_id)
+    else:
+        hot.ask(FOUND_OUT, (finding, call_id, finding), give_up=_never)
 
 
 def _look(call: Call) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -27,6 +28,7 @@ from runs.cluster_child import ClusterChild
 from runs.late_look import look_late
 from runs.renewal import Renewal
 from runs.runner import FORMATS, Runner
+from runs.threads import LastingThread
 from runs.watch import Watch
 
 logger = logging.getLogger(__name__)
@@ -65,6 +67,7 @@ class Process:
         self.renewal = Renewal(self.runner, register=self._register)
         self.watch = Watch(self.runner, identity=self.identity)
         self.ended = threading.Event()
+        self.is_broken = False
         self.threads: list[threading.Thread] = []
         self.cluster = ClusterChild() if has_cluster else None
         self.web = WebServer(
@@ -90,6 +93,8 @@ class Process:
         STATE.reasons.discard("starting")
         self.web.run()
         self._end()
+        if self.is_broken:
+            sys.exit(1)
 
     def _register(self) -> UUID:
         conf = settings.LIYAGENT
@@ -117,9 +122,18 @@ class Process:
                 logger.exception("a late look went wrong; the next goes on")
 
     def _start(self, name: str, work: Callable[[], None]) -> None:
-        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread = LastingThread(
+            name, work, is_ending=self.runner.draining.is_set, on_death=self._end_broken
+        )
         thread.start()
         self.threads.append(thread)
+
+    def _end_broken(self) -> None:
+        """Hand over and end with a code that says so; whoever runs the process starts it again."""
+        if self.is_broken or STATE.is_draining:
+            return
+        self.is_broken = True
+        os.kill(os.getpid(), signal.SIGTERM)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if STATE.is_draining:

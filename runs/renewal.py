@@ -9,7 +9,7 @@ from uuid import UUID
 
 import psycopg
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError
 
 from runs import hot
 from runs.runner import Runner
@@ -40,7 +40,8 @@ class Renewal:
                         settings.LIYAGENT.direct_database_url, autocommit=True, connect_timeout=5
                     )
                 self.renew_once(connection)
-            except (*hot.AWAY, OperationalError, InterfaceError) as error:
+            except (psycopg.Error, DatabaseError, InterfaceError) as error:
+                # Whatever it answered: without its renewal a process loses all that it carries.
                 logger.warning("not renewed, the database is away: %s", error)
                 if connection is not None:
                     connection.close()
@@ -68,7 +69,8 @@ class Renewal:
         for it in carried:
             if it.run_id in (lost or ()):
                 it.lost.set()
-        self._check_threads(list(zip(orphans or (), orphan_attempts or (), strict=True)))
+        orphaned = list(zip(orphans or (), orphan_attempts or (), strict=True))
+        self._check_threads(connection, orphaned)
 
     def _start_new_life(self) -> None:
         logger.error(
@@ -77,10 +79,13 @@ class Renewal:
         self.runner.lose_all()
         self.runner.holder = self.register()
 
-    def _check_threads(self, orphans: list[tuple[UUID, int]]) -> None:
+    def _check_threads(
+        self, connection: psycopg.Connection, orphans: list[tuple[UUID, int]]
+    ) -> None:
         """A row taken just now may not have its thread yet; one that has none twice never will."""
         self._threadless = {it: self._threadless.get(it, 0) + 1 for it in orphans}
         gone = [it for it, times in self._threadless.items() if times >= 2]
         if gone:
             logger.error("%d running rows have no thread here: given back as lost", len(gone))
-            hot.claim(gone, cause="thread", give_up=lambda: False)
+            ids, attempts = [run for run, _ in gone], [attempt for _, attempt in gone]
+            connection.execute(hot.CLAIM, (ids, attempts, "thread"))

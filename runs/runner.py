@@ -58,14 +58,21 @@ class Runner:
 
     def take_until_drained(self) -> None:
         """The take loop: at once when a run was queued here, else at each poll."""
-        try:
-            self._adopt_unseen()
-            while not self.draining.is_set():
-                QUEUED.clear()
-                if not self._take_once():
-                    QUEUED.wait(settings.LIYAGENT.poll_seconds)
-        except LostLease:
-            logger.info("takes nothing more: draining while the database is away")
+        while not self.draining.is_set():
+            try:
+                self._adopt_unseen()
+                self._take_until_drained()
+            except LostLease:
+                logger.info("takes nothing more: draining while the database is away")
+            except Exception:
+                logger.exception("a take went wrong; the next goes on")
+                self.draining.wait(AGAIN_SECONDS)
+
+    def _take_until_drained(self) -> None:
+        while not self.draining.is_set():
+            QUEUED.clear()
+            if not self._take_once():
+                QUEUED.wait(settings.LIYAGENT.poll_seconds)
 
     def lose_all(self) -> None:
         """This holder is unknown to the database: everything it carried is another's."""
@@ -80,10 +87,12 @@ class Runner:
         while self.carried() and time.monotonic() < until:
             time.sleep(0.02)
         self.ended.set()
-        if self.carried():
-            wire.close_all()
-        self._hand_over_the_rest(until=time.monotonic() + HAND_OVER_SECONDS)
-        self.lose_all()
+        try:
+            if self.carried():
+                wire.close_all()
+        finally:
+            self._hand_over_the_rest(until=time.monotonic() + HAND_OVER_SECONDS)
+            self.lose_all()
 
     def _hand_over_the_rest(self, *, until: float) -> None:
         """Where the database is away the runs are found by their neighbours, once this process is gone."""
@@ -102,16 +111,25 @@ class Runner:
         if not again:
             return False
         ring = keyring()
+        asked_again = False
+
+        def give_up() -> bool:
+            nonlocal asked_again
+            asked_again = True
+            return self.draining.is_set()
+
         taken = hot.take(
             self.holder,
             again=again,
             fresh=fresh,
             formats=FORMATS,
             key_ids=ring.ids,
-            give_up=self.draining.is_set,
+            give_up=give_up,
         )
         for run_id, attempt in taken:
             self._carry_in_thread(run_id, attempt)
+        if asked_again:
+            self._adopt_unseen()
         return bool(taken)
 
     def _adopt_unseen(self) -> None:
@@ -131,7 +149,12 @@ class Runner:
         carried.thread = threading.Thread(
             target=self._carry, args=(carried,), name=f"run-{run_id}", daemon=True
         )
-        carried.thread.start()
+        try:
+            carried.thread.start()
+        except RuntimeError:
+            # A limit of processes or memory: what is not carried must not look as if it were.
+            self._forget(carried)
+            raise
 
     def _carry(self, carried: Carried) -> None:
         def give_up() -> bool:

@@ -24,6 +24,7 @@ from liyagent.gateway.outcome import (
 from liyagent.gateway.wire import send
 from runs import hot
 from runs.checkpoint import Checkpoint
+from runs.errors import LostLease
 from runs.in_doubt import Mark, Settlement, settlement_for
 from runs.keys import fresh_key, has_identity, intent_digest, step_key
 from runs.marks import SealedMark, open_mark, open_outcome, seal_outcome
@@ -73,9 +74,14 @@ class RunScope(Scope):
         return self.keys[call.index]
 
     def mark_sending(self, verdict: Verdict, payload: Payload) -> MaySend | Outcome:
-        """Commit the mark; what is returned is asked right before the bytes (ruling 6)."""
+        """Commit the mark; what is returned is asked right before the bytes (ruling 6).
+
+        Raises `LostLease` where this attempt is no longer wanted: a mark that could not send would end as a failure.
+        """
         call = verdict.call
         checkpoint = self.checkpoint
+        if checkpoint.give_up():
+            raise LostLease("given up before it was marked", run_id=checkpoint.run_id)
         was_open = (self.step, call.index) in checkpoint.open_marks
         checkpoint.open_marks.add((self.step, call.index))
         sealed = SealedMark(
