@@ -27,9 +27,17 @@ from liyagent.gateway.policies import PolicySet
 MOST_MARKS = 3
 
 Send = Callable[[Payload, MaySend], Outcome]
+OpenWay = Callable[[str], None]
 
 
-def make_call(call: Call, scope: Scope, *, policy: PolicySet, send: Send = wire.send) -> Outcome:
+def make_call(
+    call: Call,
+    scope: Scope,
+    *,
+    policy: PolicySet,
+    send: Send = wire.send,
+    open_way: OpenWay = wire.open_way,
+) -> Outcome:
     """Carry out `call` for `scope` and return what became of it, settled.
 
     A write is marked before it leaves; one of unknown fate is handed to `scope.find_out` and never
@@ -44,7 +52,10 @@ def make_call(call: Call, scope: Scope, *, policy: PolicySet, send: Send = wire.
     if verdict.posture is Posture.HELD:
         return _settled(scope, verdict, None, scope.hold(verdict))
     payload = prepare(verdict.call, scope.step_key(verdict.call))
-    outcome = _write(verdict, payload, scope, send) if payload.is_write else _read(payload, send)
+    if payload.is_write:
+        outcome = _write(verdict, payload, scope, send=send, open_way=open_way)
+    else:
+        outcome = _read(payload, send)
     return _settled(scope, verdict, payload, replace(outcome, key=payload.key))
 
 
@@ -83,9 +94,16 @@ def _read(payload: Payload, send: Send) -> Outcome:
     return replace(outcome, fate=Fate.FAILED) if outcome.fate is Fate.UNKNOWN else outcome
 
 
-def _write(verdict: Verdict, payload: Payload, scope: Scope, send: Send) -> Outcome:
-    """Each sending under a mark of its own: a mark whose deadline passed in a queue is made anew (ruling 6)."""
+def _write(
+    verdict: Verdict, payload: Payload, scope: Scope, *, send: Send, open_way: OpenWay
+) -> Outcome:
+    """Each sending under a mark of its own: a mark whose deadline passed in a queue is made anew (ruling 6).
+
+    The way is opened before the mark: what dies between a mark and its bytes can never be told apart
+    from a write that happened and is not found (ruling 7).
+    """
     for _ in range(MOST_MARKS):
+        open_way(payload.server)
         may_send = scope.mark_sending(verdict, payload)
         if isinstance(may_send, Outcome):
             return may_send

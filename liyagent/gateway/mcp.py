@@ -24,6 +24,13 @@ def call(address: Address, payload: Payload, may_send: MaySend) -> Outcome:
     return portal.call(sessions.call, address, payload, may_send)
 
 
+def open_way(address: Address) -> None:
+    """Open the server's session if there is none, so that a call marked after this has a short way."""
+    portal, sessions = _running.get()
+    if not sessions.is_open(address):
+        portal.call(sessions.open, address)
+
+
 def list_tools(address: Address) -> list[dict[str, Any]]:
     """Return the server's whole catalogue in its wire form. Raises `CatalogueUnreadable`."""
     portal, sessions = _running.get()

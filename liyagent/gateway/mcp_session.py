@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 from collections.abc import Collection
 from typing import Any
 
 import anyio
 import httpx2
 
+from liyagent.core.environment import read_secret
 from liyagent.core.errors import LiyagentError
 from liyagent.core.outbound import guarded_async_client
 from liyagent.core.plain import TooLarge, json_bytes
@@ -57,6 +57,15 @@ class Sessions:
         if exchange.not_sent:
             raise NotSent(exchange.not_sent)
         return exchange.outcome or failed("not sent: the exchange ended without a word", payload)
+
+    def is_open(self, address: Address) -> bool:
+        """Say whether the session is there; may be asked from any thread."""
+        session = self._sessions.get(address)
+        return session is not None and session.is_open
+
+    async def open(self, address: Address) -> None:
+        """Open the session if there is none; what went wrong is told by the call that needs it."""
+        await self._session(address)
 
     async def list_tools(self, address: Address) -> list[dict[str, Any]]:
         """Return the server's whole catalogue in its wire form. Raises `CatalogueUnreadable`."""
@@ -199,6 +208,11 @@ class Session:
             raise SessionLost(self._trouble)
         return self._client
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the SDK's client stands."""
+        return self._client is not None
+
     def stop(self) -> asyncio.Task[None]:
         """Ask it to close, or stop opening it; the task ends when it has."""
         self._stop.set()
@@ -210,9 +224,8 @@ class Session:
         from mcp import Client, MCPError  # noqa: PLC0415 - see Sessions.list_tools
         from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
 
-        token = os.environ.get(self.address.bearer_env, "") if self.address.bearer_env else ""
-        headers = {"Authorization": f"Bearer {token}"} if token else None
         try:
+            headers = _authorization(self.address.bearer_env)
             async with httpx2.AsyncClient(
                 transport=self._transport, headers=headers, timeout=None, trust_env=False
             ) as http:
@@ -260,6 +273,11 @@ class Handover(httpx2.AsyncBaseTransport):
             await exchange.post(self._client, request)
         result = {"content": [], "resultType": "complete"}
         return httpx2.Response(200, json={"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+
+def _authorization(bearer_env: str) -> dict[str, str] | None:
+    """The header for the token that a row names. Raises `BadInput` where there is none, or it is our own."""
+    return {"Authorization": f"Bearer {read_secret(bearer_env)}"} if bearer_env else None
 
 
 async def _bounded(answer: httpx2.Response, message: Any) -> httpx2.Response:

@@ -24,6 +24,13 @@ def send(payload: Payload, may_send: MaySend) -> Outcome:
     return replace(outcome, duration_ms=round((time.monotonic() - started) * 1000))
 
 
+def open_way(server: str) -> None:
+    """Open what a call of `server` will need, before it is marked: the mark then covers the sending alone."""
+    address = address_of(server)
+    if address is not None and address.transport != Transport.LOCAL:
+        mcp.open_way(address)
+
+
 def _send(payload: Payload, may_send: MaySend) -> Outcome:
     address = address_of(payload.server)
     if address is None:

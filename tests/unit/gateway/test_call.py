@@ -22,6 +22,10 @@ from tests.unit.gateway.support import (
 )
 
 
+def no_way(_server: str) -> None:
+    """A transport that needs none."""
+
+
 class Sender:
     """A transport that remembers what it was given and answers with `fate`, asking `may_send` first."""
 
@@ -39,8 +43,10 @@ class Sender:
 
 def test_a_write_is_keyed_marked_sent_and_settled_in_this_order() -> None:
     scope, send = RememberingScope(), Sender()
-    outcome = make_call(a_call(), scope, policy=PERMIT_ALL, send=send)
-    assert scope.steps == ["key", "mark", "settle"]
+    outcome = make_call(
+        a_call(), scope, policy=PERMIT_ALL, send=send, open_way=lambda _: scope.steps.append("way")
+    )
+    assert scope.steps == ["key", "way", "mark", "settle"]
     assert outcome.fate is Fate.DONE
     assert outcome.key == "key-of-c-1"
     verdict, payload, settled = scope.settled[0]
@@ -56,7 +62,7 @@ def test_a_read_is_never_marked() -> None:
 
 def test_a_refused_call_is_settled_without_a_key_a_mark_or_a_sending() -> None:
     scope, send = RememberingScope(), Sender()
-    outcome = make_call(a_call(contract=None), scope, policy=PERMIT_ALL, send=send)
+    outcome = make_call(a_call(contract=None), scope, policy=PERMIT_ALL, send=send, open_way=no_way)
     assert (outcome.fate, scope.steps, send.sent) == (Fate.REFUSED, ["settle"], [])
     assert "there is no tool" in outcome.error
 
@@ -64,7 +70,7 @@ def test_a_refused_call_is_settled_without_a_key_a_mark_or_a_sending() -> None:
 def test_a_held_call_is_the_scopes_to_decide_and_is_not_sent() -> None:
     scope, send = RememberingScope(), Sender()
     asker = replace(ASKER, write_posture="hold")
-    outcome = make_call(a_call(asker=asker), scope, policy=PERMIT_ALL, send=send)
+    outcome = make_call(a_call(asker=asker), scope, policy=PERMIT_ALL, send=send, open_way=no_way)
     assert (outcome.fate, scope.steps, send.sent) == (Fate.HELD, ["hold", "settle"], [])
 
 
@@ -77,7 +83,7 @@ def test_a_mark_that_cannot_be_stored_means_that_nothing_is_sent() -> None:
 
     scope, send = Broken(), Sender()
     with pytest.raises(ConnectionError):
-        make_call(a_call(), scope, policy=PERMIT_ALL, send=send)
+        make_call(a_call(), scope, policy=PERMIT_ALL, send=send, open_way=no_way)
     assert (send.sent, scope.settled) == ([], [])
 
 
@@ -85,20 +91,20 @@ def test_a_mark_that_cannot_be_stored_means_that_nothing_is_sent() -> None:
 def test_a_mark_that_answers_with_an_outcome_is_that_outcome() -> None:
     earlier = Outcome(fate=Fate.DONE, result="as before")
     scope, send = RememberingScope(marks=[earlier]), Sender()
-    outcome = make_call(a_call(), scope, policy=PERMIT_ALL, send=send)
+    outcome = make_call(a_call(), scope, policy=PERMIT_ALL, send=send, open_way=no_way)
     assert (outcome.result, send.sent) == ("as before", [])
 
 
 def test_a_mark_whose_deadline_passed_in_a_queue_is_made_anew() -> None:
     scope, send = RememberingScope(marks=[never, always]), Sender()
-    outcome = make_call(a_call(), scope, policy=PERMIT_ALL, send=send)
+    outcome = make_call(a_call(), scope, policy=PERMIT_ALL, send=send, open_way=no_way)
     assert scope.steps == ["key", "mark", "mark", "settle"]
     assert (outcome.fate, len(send.sent)) == (Fate.DONE, 1)
 
 
 def test_after_three_marks_that_came_too_late_it_failed_and_nothing_left() -> None:
     scope, send = RememberingScope(marks=[never] * (MOST_MARKS + 1)), Sender()
-    outcome = make_call(a_call(), scope, policy=PERMIT_ALL, send=send)
+    outcome = make_call(a_call(), scope, policy=PERMIT_ALL, send=send, open_way=no_way)
     assert scope.steps == ["key", *["mark"] * MOST_MARKS, "settle"]
     assert (outcome.fate, send.sent) == (Fate.FAILED, [])
     assert outcome.error.startswith("not sent")
@@ -107,7 +113,7 @@ def test_after_three_marks_that_came_too_late_it_failed_and_nothing_left() -> No
 @pytest.mark.field("FL-78")
 def test_a_write_of_unknown_fate_is_found_out_and_not_sent_again() -> None:
     scope, send = RememberingScope(), Sender(Fate.UNKNOWN)
-    outcome = make_call(a_call(), scope, policy=PERMIT_ALL, send=send)
+    outcome = make_call(a_call(), scope, policy=PERMIT_ALL, send=send, open_way=no_way)
     assert scope.steps == ["key", "mark", "find_out", "settle"]
     assert (outcome.settlement, len(send.sent)) == ("told_unknown", 1)
 
@@ -143,5 +149,5 @@ def test_what_was_judged_cannot_change_what_leaves() -> None:
 def test_no_call_leaves_inside_a_transaction() -> None:
     scope, send = RememberingScope(), Sender()
     with transaction.atomic(), pytest.raises(InTransaction, match="calling jira/create_issue"):
-        make_call(a_call(), scope, policy=PERMIT_ALL, send=send)
+        make_call(a_call(), scope, policy=PERMIT_ALL, send=send, open_way=no_way)
     assert (scope.steps, send.sent) == ([], [])

@@ -78,6 +78,17 @@ def test_a_call_longer_than_the_opening_of_a_session_is_waited_for(
     assert not [it for it in any_server.received if it["method"] == "notifications/cancelled"]
 
 
+def test_the_way_is_open_before_a_call_is_marked(any_server: ToolServer) -> None:
+    mcp.open_way(address_for(any_server))
+    opened = len(any_server.received)
+    assert opened > 0
+    assert write(any_server).fate is Fate.DONE
+    mcp.open_way(address_for(any_server))
+    after = [it["method"] for it in any_server.received[opened:]]
+    assert after.count("tools/call") == 1
+    assert "initialize" not in after
+
+
 @pytest.mark.field("FL-06")
 @pytest.mark.parametrize(
     "behaviour",
