@@ -4,13 +4,8 @@
 import os
 import sys
 
-from django.core.management import execute_from_command_line
-
-from liyagent.core.errors import LiyagentError
+from liyagent.core.command_line import run
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "liyagent.settings")
-    try:
-        execute_from_command_line(sys.argv)
-    except LiyagentError as error:
-        sys.exit(f"{error.code}: {error}")
+    sys.exit(run(sys.argv))

@@ -6,16 +6,16 @@ import math
 import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.contrib.auth import get_user_model
 
 from liyagent.agents.models import Recording, WritePosture
+from liyagent.core.addresses import WEB_ADDRESS, is_web_address
+from liyagent.core.environment import OUR_OWN, is_secret_name
 from liyagent.core.plain import clean_text
 
 KEY = re.compile(r"[A-Za-z0-9_-]{1,80}")
 PROVIDER = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-ENVIRONMENT_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
 PATTERN = re.compile(r"\*|[^/\s]{1,80}/\S{1,200}")
 MOST_PATTERNS = 500
 LONGEST_INSTRUCTIONS = 200_000
@@ -101,14 +101,21 @@ def _patterns(value: Any) -> list[str]:
 
 
 def _address(value: Any) -> str:
-    wants = "http(s)://host[:port][/path] without a user in it, or nothing"
     if value == "":
         return ""
-    if not isinstance(value, str) or len(value) > 500 or not value.isprintable():
-        raise ValueError(wants)
-    parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
-        raise ValueError(wants)
+    if not isinstance(value, str) or len(value) > 500 or not is_web_address(value):
+        raise ValueError(f"{WEB_ADDRESS}, or nothing")
+    return value
+
+
+def _variable(value: Any) -> str:
+    if value == "":
+        return ""
+    if not isinstance(value, str) or not is_secret_name(value):
+        raise ValueError(
+            "the name of an environment variable such as OPENAI_API_KEY, never the key itself, "
+            f"and none that begins with {', '.join(OUR_OWN)}"
+        )
     return value
 
 
@@ -131,11 +138,7 @@ CHECKS: dict[str, Check] = {
     "name": _text(200),
     "provider": _matching(PROVIDER, "a provider's name in lower case, such as scripted or openai"),
     "base_url": _address,
-    "api_key_env": _matching(
-        ENVIRONMENT_NAME,
-        "the name of an environment variable such as OPENAI_API_KEY, never the key itself",
-        may_be_empty=True,
-    ),
+    "api_key_env": _variable,
     "model": _text(200),
     "model_timeout_seconds": _timeout,
     "instructions": _text(LONGEST_INSTRUCTIONS, may_be_empty=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from urllib.parse import urlsplit
 
 from liyagent.core.errors import LiyagentError
 
@@ -24,10 +25,23 @@ FORBIDDEN = tuple(
 CARRIES_IPV4 = tuple(IPv6Network(network) for network in ("::ffff:0:0/96", "::/96", "64:ff9b::/96"))
 
 
+WEB_ADDRESS = "http(s)://host[:port][/path] without a user in it"
+
+
 class ForbiddenAddress(LiyagentError):
     """This address is private to the network we run in, and no setting lets it be used."""
 
     code = "outbound.forbidden_address"
+
+
+def is_web_address(text: str) -> bool:
+    """Whether a text is `WEB_ADDRESS`; where its host leads to is asked when it is called."""
+    try:
+        parts = urlsplit(text)
+        is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return is_usable and "@" not in parts.netloc and text.isprintable() and " " not in text
 
 
 def check_addresses(host: str, found: Collection[str], *, allowed: Collection[str]) -> list[str]:

@@ -62,7 +62,7 @@ def once_each(query: QueryDict) -> dict[str, str]:
     for name, values in query.lists():
         if len(values) > 1:
             raise BadInput(f"{name[:80]!r} is given {len(values)} times; it wants one value")
-    return query.dict()
+    return {name: str(value) for name, value in query.items()}
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

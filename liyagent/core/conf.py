@@ -7,17 +7,28 @@ import binascii
 import contextlib
 import math
 import os
+import re
 import secrets
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
+from urllib.parse import urlsplit
+
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
 
 from liyagent.core.errors import BadSetting
 
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 SEAL_KEY_BYTES = 32
+MOST_DIGITS = 18
+OURS = ("LIYAGENT_", "TICKETIQ_", "DATABASE_URL")
+# The column that a run keeps it in holds 64.
+KEY_ID = re.compile(r"[A-Za-z0-9_]{1,64}")
+HOST = re.compile(r"[A-Za-z0-9._:\[\]-]{1,253}")
 LOOPBACK = "127.0.0.1,localhost"
 
 
@@ -52,6 +63,7 @@ class Conf:
 def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
     """Read and check all settings. Raises `BadSetting` that names the variable and what it wants."""
     env = os.environ if env is None else env
+    _check_text(env)
     state_dir = Path(env.get("LIYAGENT_STATE_DIR") or base_dir / ".liyagent")
     # A shell beside `make up`: the database that it left word of is a development's, on this very machine.
     is_beside_up = not env.get("DATABASE_URL", "").strip() and _word_left(state_dir).is_file()
@@ -63,7 +75,7 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         allowed_hosts=_names(env, "LIYAGENT_ALLOWED_HOSTS", default="localhost,127.0.0.1,[::1]"),
         state_dir=state_dir,
         database_url=database_url,
-        direct_database_url=env.get("LIYAGENT_DIRECT_DATABASE_URL") or database_url,
+        direct_database_url=_direct_url(env) or database_url,
         seal_keys=_seal_keys(env, debug=debug, path=state_dir / "seal-keys"),
         digest_key=env.get("LIYAGENT_DIGEST_KEY", "").encode(),
         run_slots=_whole(env, "LIYAGENT_RUN_SLOTS", default=64, low=1, high=10_000),
@@ -76,12 +88,10 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         ),
         drain_seconds=_number(env, "LIYAGENT_DRAIN_SECONDS", default=25.0, low=0, high=3_600),
         allow_unsafe_durability=_flag(env, "LIYAGENT_ALLOW_UNSAFE_DURABILITY", default=False),
-        allowed_private_hosts=_names(
+        allowed_private_hosts=_hosts(
             env, "LIYAGENT_ALLOWED_PRIVATE_HOSTS", default=LOOPBACK if is_beside_up else ""
         ),
-        scripts_dir=Path(
-            env.get("LIYAGENT_SCRIPTS_DIR") or base_dir / "liyagent" / "demo" / "scripts"
-        ),
+        scripts_dir=_scripts_dir(env) or base_dir / "liyagent" / "demo" / "scripts",
         crash_resume_entries=_flag(env, "TICKETIQ_CRASH_RESUME_ENTRIES", default=True),
         run_events_enabled=_flag(env, "TICKETIQ_RUN_EVENTS_ENABLED", default=True),
         run_events_retention_days=_whole(
@@ -121,8 +131,9 @@ def _whole(env: Mapping[str, str], name: str, *, default: int, low: int, high: i
     text = env.get(name, "").strip()
     if not text:
         return default
-    if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
-        raise BadSetting(f"{name} is {text!r}; it wants a whole number from {low} to {high}")
+    is_short_number = text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
+    if not (is_short_number and low <= int(text) <= high):
+        raise BadSetting(f"{name} is {text[:80]!r}; it wants a whole number from {low} to {high}")
     return int(text)
 
 
@@ -148,9 +159,64 @@ def _database_url(env: Mapping[str, str], state_dir: Path) -> str:
             "DATABASE_URL is not set and no embedded database is running; "
             "it wants postgresql://user:password@host:port/name, or start one with `make up`"
         )
-    if not url.startswith(("postgresql://", "postgres://")):
-        raise BadSetting("DATABASE_URL wants postgresql://user:password@host:port/name")
+    return _checked_url("DATABASE_URL", url)
+
+
+def _direct_url(env: Mapping[str, str]) -> str:
+    url = env.get("LIYAGENT_DIRECT_DATABASE_URL", "").strip()
+    return _checked_url("LIYAGENT_DIRECT_DATABASE_URL", url) if url else ""
+
+
+def _checked_url(name: str, url: str) -> str:
+    """Refuse what libpq would refuse, without the password that may stand in it."""
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in {"postgresql", "postgres"} and parts.path.strip("/") != ""
+        is_usable = is_usable and parts.port != 0
+        conninfo_to_dict(url)
+    except (ValueError, ProgrammingError):
+        is_usable = False
+    if not is_usable:
+        raise BadSetting(f"{name} wants postgresql://user:password@host:port/name")
     return url
+
+
+def _scripts_dir(env: Mapping[str, str]) -> Path | None:
+    text = env.get("LIYAGENT_SCRIPTS_DIR", "")
+    if text and not Path(text).is_dir():
+        raise BadSetting(f"LIYAGENT_SCRIPTS_DIR is {text!r}; it wants a directory that exists")
+    return Path(text) if text else None
+
+
+def _hosts(env: Mapping[str, str], name: str, *, default: str) -> tuple[str, ...]:
+    found = _names(env, name, default=default)
+    for entry in found:
+        if not _is_host_or_network(entry):
+            raise BadSetting(
+                f"{name} has {entry!r}; it wants host names, addresses and networks such as "
+                "db.internal, 10.1.2.3 or 10.1.0.0/16, with commas between"
+            )
+    return found
+
+
+def _is_host_or_network(entry: str) -> bool:
+    if "/" not in entry:
+        return HOST.fullmatch(entry) is not None
+    try:
+        ip_network(entry, strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_text(env: Mapping[str, str]) -> None:
+    """Bytes that are not UTF-8 stand in the environment as lone surrogates, which nothing later takes."""
+    for name, value in env.items():
+        if name.startswith(OURS) and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise BadSetting(f"{name} is not UTF-8; it wants text") from None
 
 
 def _word_left(state_dir: Path) -> Path:
@@ -177,7 +243,7 @@ def _seal_keys(env: Mapping[str, str], *, debug: bool, path: Path) -> tuple[tupl
                 "for example from `python -m liyagent.core.newkey`"
             )
         text = _development_secret(path, make=new_seal_key)
-    ring = tuple(_seal_key(part.strip()) for part in text.split(",") if part.strip())
+    ring = tuple(_seal_key(part.strip()) for part in text.split(","))
     if len({name for name, _ in ring}) != len(ring):
         raise BadSetting("LIYAGENT_SEAL_KEYS names one key id twice; each id wants one key")
     return ring
@@ -189,9 +255,10 @@ def _seal_key(part: str) -> tuple[str, bytes]:
         key = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
         key = b""
-    if not name.isidentifier() or len(key) != SEAL_KEY_BYTES:
+    if not KEY_ID.fullmatch(name) or len(key) != SEAL_KEY_BYTES:
         raise BadSetting(
-            "LIYAGENT_SEAL_KEYS wants id:base64-of-32-bytes, ids of letters, digits and _"
+            "LIYAGENT_SEAL_KEYS wants id:base64-of-32-bytes[,older-id:...], each id of 1 to 64 letters, "
+            "digits and _"
         )
     return name, key
 
@@ -205,12 +272,17 @@ def new_seal_key() -> str:
 
 def _development_secret(path: Path, *, make: Callable[[], str]) -> str:
     """Return the secret kept at `path`, made once with mode 600; of two processes at once, one makes it."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not path.exists():
-        handle, draft = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "w") as file:
-            file.write(make())
-        with contextlib.suppress(FileExistsError):
-            os.link(draft, path)
-        os.unlink(draft)
-    return path.read_text().strip()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not path.exists():
+            handle, draft = tempfile.mkstemp(dir=path.parent)
+            with os.fdopen(handle, "w") as file:
+                file.write(make())
+            with contextlib.suppress(FileExistsError):
+                os.link(draft, path)
+            os.unlink(draft)
+        return path.read_text().strip()
+    except OSError as error:
+        raise BadSetting(
+            f"LIYAGENT_STATE_DIR is {str(path.parent)!r}; it wants a directory to write to: {error.strerror}"
+        ) from None

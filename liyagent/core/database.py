@@ -16,6 +16,8 @@ HOT_CONNECTIONS = 12
 # to try anew for the next who asks: left to itself it waits twice as long each time, and finds a database that
 # was away for a minute up to a minute late.
 WAIT_SECONDS, RECONNECT_SECONDS = 2.0, 1.0
+# A host that does not answer at all would be waited for two minutes.
+CONNECT_SECONDS = 5
 
 
 def django_database(url: str) -> dict[str, Any]:
@@ -28,7 +30,11 @@ def django_database(url: str) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(parts.port or ""),
-        "OPTIONS": {"application_name": "liyagent", **dict(parse_qsl(parts.query))},
+        "OPTIONS": {
+            "application_name": "liyagent",
+            "connect_timeout": CONNECT_SECONDS,
+            **dict(parse_qsl(parts.query)),
+        },
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
         "DISABLE_SERVER_SIDE_CURSORS": True,

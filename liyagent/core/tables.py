@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -19,10 +20,19 @@ def aligned(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def cell(value: object) -> str:
-    """Return a value on one line; control characters, which could move the cursor, are left out."""
+    """Return a value on one line, nothing in it that could move the cursor."""
     if value is None or value == "":
         return "-"
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}Z"
-    text = " ".join(clean_text(str(value)).split())
-    return "".join(letter for letter in text if letter.isprintable())
+    return visible(" ".join(clean_text(str(value)).split()))
+
+
+def visible(text: str) -> str:
+    """Return text with control characters and those that turn its direction written out, lines and spaces kept."""
+    return "".join(
+        letter
+        if letter.isprintable() or letter in "\n\t" or unicodedata.category(letter) == "Zs"
+        else letter.encode("unicode_escape").decode()
+        for letter in text
+    )

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import re
-from urllib.parse import urlsplit
-
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from liyagent.core.addresses import WEB_ADDRESS, is_web_address
+from liyagent.core.environment import OUR_OWN, is_secret_name
 from liyagent.core.errors import BadInput
 from liyagent.gateway.outcome import Effect, KeyPlace
 from liyagent.gateway.policies import check_policies
 from liyagent.gateway.readers import read_reader
-
-ENVIRONMENT_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 
 class Transport(models.TextChoices):
@@ -74,25 +70,19 @@ class ToolServer(models.Model):
         """Return the key."""
         return self.key
 
-    @property
-    def bearer(self) -> str:
-        """The token that `bearer_env` names in this process's environment, "" for none."""
-        return os.environ.get(self.bearer_env, "") if self.bearer_env else ""
-
     def clean(self) -> None:
         """Refuse an address or a variable name that cannot work."""
         is_http = self.transport == Transport.HTTP
-        parts = urlsplit(self.url)
-        if is_http and (
-            parts.scheme not in {"http", "https"} or not parts.hostname or parts.username
-        ):
-            raise ValidationError({"url": "wants http(s)://host[:port]/path, without a user in it"})
+        if is_http and not is_web_address(self.url):
+            raise ValidationError({"url": f"wants {WEB_ADDRESS}"})
         if not is_http and self.url:
             raise ValidationError({"url": "a local server has no address"})
-        if self.bearer_env and not ENVIRONMENT_NAME.fullmatch(self.bearer_env):
-            raise ValidationError(
-                {"bearer_env": "wants the name of an environment variable, never the token itself"}
+        if self.bearer_env and not is_secret_name(self.bearer_env):
+            wants = (
+                "wants the name of an environment variable, never the token itself, "
+                f"and none that begins with {', '.join(OUR_OWN)}"
             )
+            raise ValidationError({"bearer_env": wants})
 
 
 class Tool(models.Model):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandParser
 
 from liyagent.core.errors import BadInput
-from liyagent.core.tables import aligned, cell
+from liyagent.core.operator import operator_name
+from liyagent.core.tables import aligned, cell, visible
 from runs.await_end import wait_for_end
 from runs.head import answer_of, calls_of, lease_of, run_head, takeovers_of
 from runs.listing import list_runs
@@ -109,7 +109,7 @@ class Command(BaseCommand):
     def _print_end(self, run_id: UUID) -> None:
         run = run_head(run_id)
         answer = answer_of(run)
-        self.stdout.write(str(answer["answer"] or run.reason or run.status))
+        self.stdout.write(visible(str(answer["answer"] or run.reason or run.status)))
         if run.status != RunStatus.ANSWERED:
             raise BadInput(f"run {run_id} is {run.status}")
 
@@ -126,8 +126,3 @@ def told_takeover(row: dict[str, Any]) -> str:
     """Return one takeover on one line."""
     calls = ", ".join(f"{it['call']} {it['settlement']}" for it in row["calls"]) or "no open call"
     return f"{cell(row['at'])} attempt {row['attempt']}, loss {row['losses']} ({row['cause']}), step {row['step']}: {calls}"
-
-
-def operator_name() -> str:
-    """Return `cli:<user of this machine>`, the name that the audit row of a change bears."""
-    return f"cli:{getpass.getuser()}"

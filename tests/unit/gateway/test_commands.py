@@ -49,8 +49,9 @@ def written(tmp_path: Path, text: str) -> str:
 
 
 def test_a_file_sets_contracts_that_the_catalogue_then_completes(
-    tmp_path: Path, tool_server: FakeServer
+    tmp_path: Path, tool_server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("JIRA_TOKEN", "t-1")
     file = written(tmp_path, FILE.replace("URL", tool_server.url))
     assert "offers create_issue, get_issue, refuse, say" in run("servers", "load", file, "--sync")
     tool = find_tool("jira/create_issue")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from liyagent.agents.models import ConfigVersion
 from liyagent.audit.models import AuditRow
@@ -199,3 +200,37 @@ def test_a_catalogue_that_is_none_is_told_in_one_short_line(
     error = sync_server(server, actor="cli:me").error
     assert "\n" not in error
     assert len(error) < 600
+
+
+@pytest.mark.promise("ruling 35")
+def test_our_own_secrets_are_sent_to_no_server(
+    tool_server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIYAGENT_SEAL_KEYS", "k1:ours")
+    server = ToolServer(key="jira", url=tool_server.url, bearer_env="LIYAGENT_SEAL_KEYS")
+    with pytest.raises(ValidationError, match="none that begins with LIYAGENT_"):
+        server.full_clean()
+    server.save()
+    assert "cannot hold a key" in sync_server(server, actor="cli:me").error
+    assert tool_server.received == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd",
+        "http://",
+        "http://[::1",
+        "http://h:port/",
+        "http://h:99999/",
+        "http://h:0/",
+        "http://u:p@h/",
+        "http://:p@h/",
+        "http://@h/",
+        "http://h/a b",
+        "http://h/\x1b[2J",
+    ],
+)
+def test_what_is_no_address_of_a_server_is_refused_when_saved(url: str) -> None:
+    with pytest.raises(ValidationError, match="without a user in it"):
+        ToolServer(key="jira", url=url).full_clean()

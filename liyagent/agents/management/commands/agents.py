@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -10,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from liyagent.agents.definitions import contain_agent, release_agent
 from liyagent.agents.load import load_agents_file
 from liyagent.agents.models import Agent
+from liyagent.core.operator import operator_name
 from liyagent.core.tables import aligned
 
 
@@ -51,11 +51,6 @@ class Command(BaseCommand):
     def _release(self, options: dict[str, Any]) -> None:
         release_agent(options["key"], actor=operator_name())
         self.stdout.write(f"{options['key']} is released")
-
-
-def operator_name() -> str:
-    """Return `cli:<user of this machine>`, the name that the audit row of a change bears."""
-    return f"cli:{getpass.getuser()}"
 
 
 def _state(agent: Agent) -> str:

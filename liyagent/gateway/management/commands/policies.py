@@ -8,7 +8,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from liyagent.core.errors import BadInput
-from liyagent.gateway.management.operator import operator_name, read_text
+from liyagent.core.operator import operator_name
+from liyagent.core.tables import visible
+from liyagent.gateway.management.files import read_text
 from liyagent.gateway.models import Policy
 from liyagent.gateway.policies import parse_policies
 from liyagent.gateway.policy_versions import load_policy
@@ -50,4 +52,4 @@ class Command(BaseCommand):
             )
             return
         fingerprint = parse_policies(policy.text).fingerprint
-        self.stdout.write(f"// {policy}, fingerprint {fingerprint}\n{policy.text}")
+        self.stdout.write(visible(f"// {policy}, fingerprint {fingerprint}\n{policy.text}"))

@@ -8,8 +8,10 @@ import yaml
 from django.core.management.base import BaseCommand, CommandParser
 
 from liyagent.core.errors import BadInput
+from liyagent.core.operator import operator_name
+from liyagent.core.tables import visible
 from liyagent.gateway import wire
-from liyagent.gateway.management.operator import operator_name, read_text
+from liyagent.gateway.management.files import read_text
 from liyagent.gateway.models import ToolServer
 from liyagent.gateway.servers import find_server, load_servers
 from liyagent.gateway.sync import Synced, sync_server
@@ -47,7 +49,9 @@ class Command(BaseCommand):
             offered = sum(tool.is_offered for tool in server.tools.all())
             state = "enabled" if server.is_enabled else "disabled"
             where = server.url or server.get_transport_display()
-            self.stdout.write(f"{server.key}\t{state}\t{where}\t{offered} tools{_trouble(server)}")
+            self.stdout.write(
+                visible(f"{server.key}\t{state}\t{where}\t{offered} tools{_trouble(server)}")
+            )
 
     def _add(self, options: dict[str, Any]) -> None:
         written = {name: options[name] for name in ("key", "url", "bearer_env")}
@@ -71,13 +75,19 @@ class Command(BaseCommand):
 
     def _tell(self, synced: Synced) -> None:
         if synced.error:
-            self.stderr.write(f"{synced.server}: the last catalogue stands: {synced.error}")
+            self.stderr.write(
+                visible(f"{synced.server}: the last catalogue stands: {synced.error}")
+            )
             return
-        self.stdout.write(f"{synced.server}: offers {', '.join(synced.offered) or 'nothing'}")
+        self.stdout.write(
+            visible(f"{synced.server}: offers {', '.join(synced.offered) or 'nothing'}")
+        )
         for name in synced.to_approve:
-            self.stdout.write(f"  held until `manage.py tools approve {synced.server}/{name}`")
+            self.stdout.write(
+                visible(f"  held until `manage.py tools approve {synced.server}/{name}`")
+            )
         for name in synced.gone:
-            self.stdout.write(f"  no longer offered: {name}")
+            self.stdout.write(visible(f"  no longer offered: {name}"))
 
 
 def _trouble(server: ToolServer) -> str:

@@ -9,9 +9,10 @@ import yaml
 from django.core.management.base import BaseCommand, CommandParser
 
 from liyagent.core.errors import BadInput
+from liyagent.core.operator import operator_name
+from liyagent.core.tables import visible
 from liyagent.gateway.approve import approve_tool, find_tool
 from liyagent.gateway.declare import read_contract
-from liyagent.gateway.management.operator import operator_name
 from liyagent.gateway.models import Tool
 from liyagent.gateway.servers import set_contract
 
@@ -47,11 +48,12 @@ class Command(BaseCommand):
                 "" if tool.is_approved else "to approve",
             ]
             said = ", ".join(mark for mark in marks if mark)
-            self.stdout.write(f"{tool}\t{tool.effect}\tkey {key}\t{said}")
+            self.stdout.write(visible(f"{tool}\t{tool.effect}\tkey {key}\t{said}"))
 
     def _approve(self, options: dict[str, Any]) -> None:
         tool = find_tool(options["tool"])
-        self.stdout.write(f"{tool}\n{tool.description}\n{json.dumps(tool.schema, indent=2)}")
+        told = f"{tool}\n{tool.description}\n{json.dumps(tool.schema, indent=2)}"
+        self.stdout.write(visible(told))
         approve_tool(tool, actor=operator_name())
         self.stdout.write(f"approved, fingerprint {tool.fingerprint[:12]}")
 

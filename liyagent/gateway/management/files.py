@@ -1,16 +1,10 @@
-"""Who types a command: the name that the audit row of its change bears."""
+"""What a command reads."""
 
 from __future__ import annotations
 
-import getpass
 from pathlib import Path
 
 from liyagent.core.errors import BadInput
-
-
-def operator_name() -> str:
-    """Return `cli:<user of this machine>`."""
-    return f"cli:{getpass.getuser()}"
 
 
 def read_text(path: str) -> str:

@@ -1,0 +1,59 @@
+"""The command line's last word: an error that an operator can mend is one line, and never a traceback."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from django.core.management import execute_from_command_line
+from django.db import Error, OperationalError
+
+from liyagent.core.errors import LiyagentError
+from liyagent.core.tables import visible
+
+LONGEST_LINE = 1000
+SERVER_ADVICE = "check DATABASE_URL and that the server runs"
+OTHER_ADVICE = "check that `manage.py migrate` was run; `--traceback` shows where it happened"
+
+
+def run(arguments: Sequence[str]) -> str | None:
+    """Carry a command out; return the one line that says what was wrong, None where nothing was.
+
+    With `--traceback` among the arguments, what was wrong is raised.
+    """
+    try:
+        _check_text(arguments)
+        execute_from_command_line(list(arguments))
+    except LiyagentError as error:
+        _raise_if_asked(arguments)
+        return _line(f"{error.code}: {error}")
+    except Error as error:
+        _raise_if_asked(arguments)
+        advice = SERVER_ADVICE if isinstance(error, OperationalError) else OTHER_ADVICE
+        return _line(f"database.refused: {error}; {advice}")
+    return None
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    """What is not UTF-8 arrives as lone surrogates, which no database takes."""
+    for text in arguments:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            shown = os.fsencode(text)[:80]
+            raise BadArgument(f"{shown!r} is not UTF-8") from None
+
+
+def _raise_if_asked(arguments: Sequence[str]) -> None:
+    if "--traceback" in arguments:
+        raise  # noqa: PLE0704 - called while an error is handled
+
+
+def _line(text: str) -> str:
+    return visible(" ".join(text.split()))[:LONGEST_LINE]
+
+
+class BadArgument(LiyagentError):
+    """An argument cannot be used."""
+
+    code = "argument.bad"

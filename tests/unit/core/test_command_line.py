@@ -1,0 +1,64 @@
+"""Whatever goes wrong at the shell is one line and a non-zero exit."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from liyagent.core.operator import operator_name
+from tests.databases import FreshDatabase
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def manage(*arguments: str | bytes, **env: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **env},
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def refusal(answer: subprocess.CompletedProcess[bytes]) -> str:
+    """The one line."""
+    assert answer.returncode == 1
+    (line,) = answer.stderr.decode().splitlines()
+    return line
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("/", "/"), "manage.py migrate"),
+        (("@", "x@"), "password authentication failed"),
+        (("127.0.0.1", "127.0.0.2"), "check DATABASE_URL"),
+    ],
+    ids=["not migrated", "password", "host"],
+)
+def test_a_database_that_cannot_be_used_is_one_line(change: tuple[str, str], said: str) -> None:
+    url = os.environ["DATABASE_URL"].rpartition("/")[0] + "/postgres"
+    line = refusal(manage("agents", "list", DATABASE_URL=url.replace(*change)))
+    assert line.startswith("database.refused: ")
+    assert said in line
+
+
+def test_an_argument_that_is_no_text_is_one_line(fresh_db: FreshDatabase) -> None:
+    assert refusal(manage("agents", "release", b"\xff", DATABASE_URL=fresh_db.url)) == (
+        r"argument.bad: b'\xff' is not UTF-8"
+    )
+
+
+def test_an_operator_without_a_name_is_known_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> str:
+        raise KeyError("getpwuid(): uid not found: 4242")
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    assert operator_name() == f"cli:uid {os.getuid()}"

@@ -1,0 +1,77 @@
+"""Settings that cannot be used are refused in one line that names them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from liyagent.core.conf import Conf, read_conf
+from liyagent.core.errors import BadSetting
+
+KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+GOOD = {
+    "DATABASE_URL": "postgresql://me:hidden@db:5432/liyagent",
+    "LIYAGENT_SECRET_KEY": "s" * 50,
+    "LIYAGENT_SEAL_KEYS": f"k2:{KEY},k1:{KEY}",
+}
+
+
+def conf_with(tmp_path: Path, **changes: str) -> Conf:
+    return read_conf({**GOOD, **changes}, base_dir=tmp_path)
+
+
+def test_the_first_seal_key_is_the_newest(tmp_path: Path) -> None:
+    assert [name for name, _ in conf_with(tmp_path).seal_keys] == ["k2", "k1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("LIYAGENT_DEBUG", "maybe", "true or false"),
+        ("LIYAGENT_RUN_SLOTS", "9" * 5000, "from 1 to 10000"),
+        ("LIYAGENT_RUN_SLOTS", "0", "from 1 to 10000"),
+        ("LIYAGENT_RUN_SLOTS", "٣", "from 1 to 10000"),
+        ("LIYAGENT_LEASE_SECONDS", "nan", "from 0.2 to 600"),
+        ("LIYAGENT_LEASE_SECONDS", "1e999", "from 0.2 to 600"),
+        ("LIYAGENT_LOG_LEVEL", "loud", "one of DEBUG"),
+        ("LIYAGENT_SEAL_KEYS", "", "is not set"),
+        ("LIYAGENT_SEAL_KEYS", ",", "id:base64-of-32-bytes"),
+        ("LIYAGENT_SEAL_KEYS", "k1:AAAA", "id:base64-of-32-bytes"),
+        ("LIYAGENT_SEAL_KEYS", f"{KEY}:k1", "id:base64-of-32-bytes"),
+        ("LIYAGENT_SEAL_KEYS", f"é:{KEY}", "letters, digits and _"),
+        ("LIYAGENT_SEAL_KEYS", f"{'k' * 65}:{KEY}", "1 to 64"),
+        ("LIYAGENT_SEAL_KEYS", f"k1:{KEY},k1:{KEY}", "twice"),
+        ("LIYAGENT_SECRET_KEY", "", "is not set"),
+        ("LIYAGENT_DIGEST_KEY", "\udcff", "not UTF-8"),
+        ("LIYAGENT_ALLOWED_PRIVATE_HOSTS", "10.0.0.0/99", "10.1.0.0/16"),
+        ("LIYAGENT_ALLOWED_PRIVATE_HOSTS", "http://10.0.0.1", "10.1.0.0/16"),
+        ("LIYAGENT_SCRIPTS_DIR", "/nowhere/at/all", "a directory that exists"),
+        ("DATABASE_URL", "mysql://a/b", "postgresql://user:password@host:port/name"),
+        ("DATABASE_URL", "postgresql://", "postgresql://user:password@host:port/name"),
+        ("DATABASE_URL", "postgresql://me:hidden@db:port/x", "postgresql://user"),
+        ("DATABASE_URL", "postgresql://me:hidden@db:99999/x", "postgresql://user"),
+        ("DATABASE_URL", "postgresql://[::1/x", "postgresql://user"),
+        ("DATABASE_URL", "postgresql://me:hidden@db/x?nonsense=1", "postgresql://user"),
+        ("LIYAGENT_DIRECT_DATABASE_URL", "nonsense", "postgresql://user"),
+    ],
+)
+def test_a_bad_value_is_refused_by_the_name_of_its_variable(
+    tmp_path: Path, name: str, value: str, said: str
+) -> None:
+    with pytest.raises(BadSetting) as refused:
+        conf_with(tmp_path, **{name: value})
+    assert str(refused.value).startswith(name)
+    assert said in str(refused.value)
+    assert "hidden" not in str(refused.value)
+    assert len(str(refused.value)) < 300
+
+
+def test_a_state_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    changes = {
+        "LIYAGENT_STATE_DIR": "/dev/null/x",
+        "LIYAGENT_SECRET_KEY": "",
+        "LIYAGENT_DEBUG": "1",
+    }
+    with pytest.raises(BadSetting, match="LIYAGENT_STATE_DIR"):
+        conf_with(tmp_path, **changes)
