@@ -1,6 +1,6 @@
 # Each target does its own set-up in .venv; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help up test check demo trials guards bench promises
+.PHONY: help up test test-pgbouncer check demo trials guards bench promises
 
 # ARGS goes to the command behind the target. FULL and JSON are read by the commands themselves.
 ARGS ?=
@@ -15,7 +15,7 @@ DUMMY := LIYAGENT_SECRET_KEY=only-for-checks LIYAGENT_SEAL_KEYS=k1:AAECAwQFBgcIC
 NO_DATABASE := $(DUMMY) DATABASE_URL=postgresql://nobody:none@127.0.0.1:1/none
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 	@echo '  ARGS="..." is passed on: make test ARGS="-k lease", make up ARGS="--port 9000 --port 9001"'
 
 up: .venv/.ok ## run PostgreSQL, demo vendors and two app processes; Ctrl-C stops them
@@ -23,6 +23,11 @@ up: .venv/.ok ## run PostgreSQL, demo vendors and two app processes; Ctrl-C stop
 
 test: .venv/.ok-tests ## run all tests on a PostgreSQL of their own
 	@$(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+test-pgbouncer: .venv/.ok-tests ## run two app processes behind PgBouncer (its Debian package must be installed)
+	@PATH="$$PATH:/usr/sbin"; command -v pgbouncer >/dev/null || \
+	    { echo "pgbouncer is needed: apt-get install pgbouncer" >&2; exit 1; }
+	@$(PY) -m pytest tests/processes/pgbouncer/transaction_mode.py $(ARGS)
 
 check: .venv/.ok-tests ## lint, format, types, import contracts, missing migrations
 	@echo "ruff check" && $(PY) -m ruff check .
