@@ -142,7 +142,8 @@ LAST_CALLS = (
 PARTS = "SELECT number, kind, sealed FROM runs_part WHERE run_id = %s ORDER BY number"
 LAST_TOLD_STEP = (
     "SELECT (content::jsonb->>'step')::int FROM events_runevent"
-    " WHERE run_id = %s AND kind = 'step' ORDER BY number DESC LIMIT 1"
+    " WHERE correlation_id = (SELECT correlation_id FROM runs_run WHERE id = %s)"
+    " AND run_id = %s AND kind = 'step' ORDER BY number DESC LIMIT 1"
 )
 
 
@@ -153,7 +154,7 @@ def load(run_id: UUID, *, attempt: int, give_up: GiveUp) -> Stored:
             (_select(Run, "id = %s AND attempt = %s AND status = 'running'"), (run_id, attempt)),
             (_select(Call, LAST_CALLS), (run_id, run_id)),
             (PARTS, (run_id,)),
-            (LAST_TOLD_STEP, (run_id,)),
+            (LAST_TOLD_STEP, (run_id, run_id)),
             ("SELECT liyagent_config_version(), liyagent_now()", ()),
         ),
         give_up=give_up,

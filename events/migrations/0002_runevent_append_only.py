@@ -32,7 +32,6 @@ BEGIN
     END LOOP;
     UPDATE events_eventhead SET count = v_number, hash = v_hash WHERE correlation_id = p_correlation;
 END $$;
-CREATE INDEX events_by_run ON events_runevent (run_id, number);
 """
 
 
@@ -43,7 +42,6 @@ class Migration(migrations.Migration):
         migrations.RunSQL(
             APPEND,
             """
-            DROP INDEX events_by_run;
             DROP FUNCTION liyagent_append_events(uuid, uuid, text, text, text[], text[]);
             DROP FUNCTION liyagent_event_hash(bytea, uuid, bigint, uuid, timestamptz, text, text, text, text);
             """,
