@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 from liyagent.agents.definitions import save_agents
 from liyagent.agents.models import Agent
 from liyagent.core.errors import BadInput
+from liyagent.core.files import parse_yaml, read_text
 
 
 def load_agents(document: Any, *, actor: str) -> list[Agent]:
@@ -37,16 +35,6 @@ def load_agents(document: Any, *, actor: str) -> list[Agent]:
 def load_agents_file(path: str, *, actor: str) -> list[Agent]:
     """Save every agent of a YAML file, or none. Raises `BadInput` naming the file first."""
     try:
-        return load_agents(_parsed(path), actor=actor)
+        return load_agents(parse_yaml(read_text(path)), actor=actor)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
-
-
-def _parsed(path: str) -> Any:
-    try:
-        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"cannot be read: {error}") from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        told = " ".join(str(error).split())
-        raise BadInput(f"is no YAML: {told}") from error

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from liyagent.core.canonical import digest
-from liyagent.core.errors import LiyagentError
+from liyagent.core.errors import BadInput, LiyagentError
+from liyagent.core.files import parse_yaml, read_text
 from liyagent.core.plain import NotJson, NotStorable, clean_text, json_bytes, parse_json, to_plain
 from liyagent.core.templates import BadTemplate, MissingPath, render
 from liyagent.providers.arguments import parse_arguments
@@ -78,16 +77,20 @@ def read_script(path: Path) -> Script:
 
 @functools.lru_cache(maxsize=256)
 def _read(path: Path, _mtime_ns: int, _size: int) -> Script:
-    return parse_script(path.read_text(encoding="utf-8", errors="replace"), name=path.name)
+    try:
+        text = read_text(path)
+    except BadInput as error:
+        raise BadScript(f"{path.name}: {error}") from None
+    return parse_script(text, name=path.name)
 
 
 def parse_script(text: str, *, name: str) -> Script:
     """Return the script written in YAML. Raises `BadScript` with the place and what it wants there."""
     try:
-        document = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
+        document = parse_yaml(text)
+    except BadInput as error:
         hint = "; quote a text that starts with {{" if "{{" in text else ""
-        raise BadScript(f"{name}: is no YAML: {' '.join(str(error).split())}{hint}") from None
+        raise BadScript(f"{name}: {error}{hint}") from None
     listed = document.get("steps") if isinstance(document, dict) else None
     _want(isinstance(listed, list), f"{name}: steps", "a list of steps")
     assert isinstance(listed, list)

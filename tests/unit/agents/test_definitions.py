@@ -197,7 +197,7 @@ def test_a_file_of_another_shape_is_refused_with_what_was_meant(
         ("agents: [!!python/name:os.system]", "is no YAML"),
         ("[" * 5000, "is no YAML"),
         (
-            "agents:\n- &a {key: a, name: A, provider: scripted, model: m}\n- *a\n",
+            "agents:\n- {key: a, name: A, provider: scripted, model: m}\n- {key: a, name: A, provider: scripted, model: m}\n",
             "agents[1].key is 'a', as of an agent before",
         ),
     ):

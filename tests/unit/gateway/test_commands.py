@@ -97,7 +97,7 @@ def test_a_file_sets_contracts_that_the_catalogue_then_completes(
         ),
         ("key: jira", "name: jira", r"servers\[0\].key: is missing"),
         ("servers:", "server:", "does not know 'server'; it wants servers"),
-        ("servers:", "servers: [", "is not YAML"),
+        ("servers:", "servers: [", "is no YAML"),
     ],
 )
 def test_a_slip_is_named_by_file_and_path_and_nothing_is_kept(
@@ -158,7 +158,7 @@ def test_a_contract_is_set_from_the_command_line() -> None:
     [
         (["--effect", "maybe"], "effect: is 'maybe'"),
         ([], "nothing to set"),
-        (["--key", "{"], "not YAML"),
+        (["--key", "{"], "no YAML"),
     ],
 )
 def test_a_contract_that_cannot_be_is_refused(given: list[str], wanted: str) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from liyagent.core.errors import BadInput
+from liyagent.core.files import read_text
 from liyagent.core.operator import operator_name
 from liyagent.core.tables import visible
-from liyagent.gateway.management.files import read_text
 from liyagent.gateway.models import Policy
 from liyagent.gateway.policies import parse_policies
 from liyagent.gateway.policy_versions import load_policy
@@ -37,8 +37,8 @@ class Command(BaseCommand):
             self._show()
 
     def _load(self, file: str, name: str | None) -> None:
-        text = read_text(file)
         try:
+            text = read_text(file)
             policy = load_policy(text, name=name or Path(file).stem, actor=operator_name())
         except BadInput as error:
             raise BadInput(f"{file}: {error}") from error

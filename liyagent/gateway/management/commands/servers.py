@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
 from django.core.management.base import BaseCommand, CommandParser
 
 from liyagent.core.errors import BadInput
+from liyagent.core.files import parse_yaml, read_text
 from liyagent.core.operator import operator_name
 from liyagent.core.tables import visible
 from liyagent.gateway import wire
-from liyagent.gateway.management.files import read_text
 from liyagent.gateway.models import ToolServer
 from liyagent.gateway.servers import find_server, load_servers
 from liyagent.gateway.sync import Synced, sync_server
@@ -65,7 +64,7 @@ class Command(BaseCommand):
     def _load(self, options: dict[str, Any]) -> None:
         file = options["file"]
         try:
-            servers = load_servers(_parsed(read_text(file)), actor=operator_name())
+            servers = load_servers(parse_yaml(read_text(file)), actor=operator_name())
         except BadInput as error:
             raise BadInput(f"{file}: {error}") from error
         self.stdout.write(f"kept: {', '.join(server.key for server in servers)}")
@@ -94,10 +93,3 @@ def _trouble(server: ToolServer) -> str:
     if server.catalogue_error:
         return f"\tunreadable since {server.catalogue_error_since:%Y-%m-%d %H:%M}: {server.catalogue_error}"
     return "" if server.catalogue_read_at else "\tnever read: `manage.py servers sync` reads it"
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise BadInput(f"is not YAML: {error}") from error

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import yaml
 from django.core.management.base import BaseCommand, CommandParser
 
 from liyagent.core.errors import BadInput
+from liyagent.core.files import parse_yaml
 from liyagent.core.operator import operator_name
 from liyagent.core.tables import visible
 from liyagent.gateway.approve import approve_tool, find_tool
@@ -68,6 +68,6 @@ class Command(BaseCommand):
 
 def _value(name: str, text: str) -> Any:
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise BadInput(f"--{name} is not YAML: {error}") from error
+        return parse_yaml(text)
+    except BadInput as error:
+        raise BadInput(f"--{name} {error}") from error
