@@ -36,7 +36,7 @@ def parse_yaml(text: str) -> Any:
     try:
         return to_plain(yaml.load(text, Loader=_StrictLoader))  # noqa: S506 - a SafeLoader, stricter
     except RecursionError as error:
-        raise BadInput("is nested too deeply") from error
+        raise BadInput("is no YAML that can be used: nested too deeply") from error
     except (yaml.YAMLError, ValueError, NotStorable) as error:
         told = " ".join(str(error).split())
         raise BadInput(f"is no YAML that can be used: {told}") from error
@@ -47,7 +47,7 @@ class _StrictLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
+            event = self.peek_event()  # type: ignore[no-untyped-call]  # it has no types
             raise yaml.composer.ComposerError(
                 None, None, "write it out: aliases (*name) are not taken", event.start_mark
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,11 @@ from liyagent.core.errors import BadInput
 SCHEMA = (Path(__file__).parent / "calls.cedarschema").read_text()
 ARGUMENT_TYPES = ("String", "Set<String>", "Bool")
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|;|[^";/]+|.', re.DOTALL)
+
+# The parser recurses: at some hundred levels it takes the whole process down, and nothing can catch that.
+MOST_NESTED = 100
+LONGEST_POLICY = 16_000
+LONGEST_TEXT = 512_000
 
 ArgumentPath = tuple[str, ...]
 
@@ -67,9 +73,18 @@ def check_policies(text: str) -> None:
 def _by_id(text: str) -> dict[str, Any]:
     """Each policy in Cedar's JSON form, keyed by its id annotation."""
     found: dict[str, Any] = {}
+    if len(text) > LONGEST_TEXT:
+        raise BadInput(f"the text has {len(text)} characters; {LONGEST_TEXT} is the most")
     for line, statement in _statements(text):
+        _check_size(line, statement)
         try:
             parsed = json.loads(cedarpy.policies_to_json_str(statement))
+            # Walked once here, so that no later walk of it can fail.
+            deque(_argument_paths(parsed), maxlen=0)
+        except RecursionError as error:
+            raise BadInput(
+                f"policy at line {line}: its conditions are nested too deeply"
+            ) from error
         except ValueError as error:
             raise BadInput(f"policy at line {line}: {error}") from error
         if parsed["templates"]:
@@ -82,6 +97,23 @@ def _by_id(text: str) -> dict[str, Any]:
             raise BadInput(f'policy at line {line}: wants an @id("...") that no other policy has')
         found[name] = policy
     return found
+
+
+def _check_size(line: int, statement: str) -> None:
+    if len(statement) > LONGEST_POLICY:
+        raise BadInput(
+            f"policy at line {line}: has {len(statement)} characters; {LONGEST_POLICY} is the most"
+        )
+    depth = 0
+    for token in TOKEN.finditer(statement):
+        if token[0].startswith(('"', "//")):
+            continue
+        for letter in token[0]:
+            depth += (letter in "([{") - (letter in ")]}")
+            if depth > MOST_NESTED:
+                raise BadInput(
+                    f"policy at line {line}: brackets stand more than {MOST_NESTED} deep within each other"
+                )
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:

@@ -74,3 +74,30 @@ def test_numbers_of_arguments_are_strings_so_comparing_one_with_a_number_is_refu
 )
 def test_arguments_may_be_texts_sets_flags_and_objects(condition: str) -> None:
     check_policies(f'@id("x") permit(principal, action, resource) when {{ {condition} }};')
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("(" * 2000 + "true" + ")" * 2000, "more than 100 deep"),
+        ("[" * 2000 + "]" * 2000, "more than 100 deep"),
+        ('{"a": ' * 2000 + "1" + "}" * 2000, "more than 100 deep"),
+        ("if true then true else " * 8000 + "true", "16000 is the most"),
+        ("context" + ".a" * 5000 + " == 1", "nested too deeply"),
+        ("1" + "+1" * 5000 + " == 1", "nested too deeply"),
+        ("!" * 5000 + "true", "too many"),
+        ('context.mission == "' + "(" * 500 + '"', ""),
+    ],
+)
+def test_a_policy_that_would_take_the_process_down_is_refused(condition: str, said: str) -> None:
+    text = f'@id("a") permit(principal, action, resource) when {{ {condition} }};'
+    if not said:
+        check_policies(text)
+        return
+    with pytest.raises(BadInput, match=said):
+        check_policies(text)
+
+
+def test_a_text_of_policies_without_end_is_refused() -> None:
+    with pytest.raises(BadInput, match="512000 is the most"):
+        check_policies("// " + "x" * 600_000)
