@@ -106,6 +106,11 @@ class Run(models.Model):
                 condition=Q(status="queued", attempt__gt=0),
             ),
             models.Index(fields=["holder"], name="runs_by_holder", condition=Q(status="running")),
+            models.Index(
+                fields=["status", "key_id"],
+                name="runs_waiting_by_key",
+                condition=Q(status__in=["queued", "paused"]),
+            ),
             models.Index(fields=["agent_key", "-created_at"], name="runs_by_agent"),
             models.Index(fields=["-created_at", "-id"], name="runs_newest"),
             models.Index(fields=["mission"], name="runs_by_mission"),

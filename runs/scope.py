@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,6 +34,7 @@ from runs.read_back import read_back
 
 MOST_RESENDS = 3
 READ_BACK_PAUSES_PER_LEASE = 8
+RENEWALS_PER_LEASE = 4
 RESEND_PAUSE_SECONDS = 0.25
 CONFLICT_WORDS = ("conflict", "in progress", "409", "being processed")
 SAME_INTENT = (
@@ -56,6 +58,7 @@ class RunScope(Scope):
         self.keys: dict[int, str] = {}
         # Until when, on this process's clock, a call's key certainly stands for it at its vendor (ruling 21).
         self.resend_until: dict[int, float] = {}
+        self.deadlines: dict[int, float] = {}
 
     def step_key(self, call: Call) -> str:
         """Return the stable key where the provider's id is an identity, else a fresh one for this send."""
@@ -82,6 +85,9 @@ class RunScope(Scope):
         checkpoint = self.checkpoint
         if checkpoint.give_up():
             raise LostLease("given up before it was marked", run_id=checkpoint.run_id)
+        if boottime() >= self.deadlines.get(call.index, math.inf):
+            # The last mark came too late to be sent on: give a renewal that is late, as after an outage, its beat.
+            time.sleep(settings.LIYAGENT.lease_seconds / RENEWALS_PER_LEASE)
         was_open = (self.step, call.index) in checkpoint.open_marks
         checkpoint.open_marks.add((self.step, call.index))
         sealed = SealedMark(
@@ -113,7 +119,7 @@ class RunScope(Scope):
         checkpoint.written(marked)
         if marked.stop:
             return Outcome(fate=Fate.REFUSED, error="Refused: this run was stopped by a person.")
-        deadline = marked.deadline
+        deadline = self.deadlines[call.index] = marked.deadline
         return lambda: boottime() < deadline and not checkpoint.give_up()
 
     def hold(self, verdict: Verdict) -> Outcome:

@@ -50,18 +50,25 @@ END $$;
 -- time as it was, but no connection. A locked head is left to the next sweep: one run never holds up the others.
 CREATE FUNCTION liyagent_sweep(p_sweeper uuid, p_limit int, p_grace_seconds double precision)
 RETURNS TABLE (run uuid, attempt int, losses smallint) LANGUAGE plpgsql AS $$
-DECLARE v_runs uuid[]; v_attempts int[];
+DECLARE v_lapsed uuid[]; v_runs uuid[]; v_attempts int[];
 BEGIN
     IF clock_timestamp() < make_interval(secs => p_grace_seconds)
             + (SELECT GREATEST(backend_start, pg_postmaster_start_time()) FROM pg_stat_activity
                 WHERE pid = pg_backend_pid()) THEN
         RETURN;
     END IF;
+    -- Holders are few and runs many: from one holder of running rows to the next in the index, never row by row.
+    WITH RECURSIVE held(holder) AS (
+        (SELECT r.holder FROM runs_run r WHERE r.status = 'running' ORDER BY r.holder LIMIT 1)
+        UNION ALL
+        SELECT (SELECT r.holder FROM runs_run r WHERE r.status = 'running' AND r.holder > held.holder
+            ORDER BY r.holder LIMIT 1) FROM held WHERE held.holder IS NOT NULL
+    )
+    SELECT array_agg(held.holder) INTO v_lapsed FROM held LEFT JOIN leases_holder h ON h.id = held.holder
+        WHERE held.holder IS DISTINCT FROM p_sweeper AND (h.id IS NULL OR h.renew_by < liyagent_now());
     SELECT array_agg(lost.id), array_agg(lost.attempt) INTO v_runs, v_attempts FROM (
-        SELECT r.id, r.attempt FROM runs_run r LEFT JOIN leases_holder h ON h.id = r.holder
-            WHERE r.status = 'running' AND r.holder IS DISTINCT FROM p_sweeper
-                AND (h.id IS NULL OR h.renew_by < liyagent_now())
-            ORDER BY r.id LIMIT p_limit FOR NO KEY UPDATE OF r SKIP LOCKED) AS lost;
+        SELECT r.id, r.attempt FROM runs_run r WHERE r.status = 'running' AND r.holder = ANY (v_lapsed)
+            LIMIT p_limit FOR NO KEY UPDATE SKIP LOCKED) AS lost;
     IF v_runs IS NULL THEN RETURN; END IF;
     RETURN QUERY SELECT * FROM liyagent_claim(v_runs, v_attempts, 'lapse', NULL);
 END $$;
@@ -144,11 +151,35 @@ BEGIN
         RETURNING r.id, r.attempt;
 END $$;
 
--- Queued runs whose sealing key no living process has are paused, and queued again once one has it (ruling 16).
-CREATE FUNCTION liyagent_pause_unreadable() RETURNS TABLE (run uuid, status text, key_id text) LANGUAGE sql AS $$
-    WITH known AS (SELECT DISTINCT unnest(h.key_ids) AS id FROM leases_holder h WHERE h.renew_by > liyagent_now())
+-- Queued runs whose sealing key no living process has are paused, and queued again once one has it (ruling 16); a
+-- thousand at a time, found from one key to the next in the index. Where no process is alive, as just after an
+-- outage, nothing is known of keys.
+CREATE FUNCTION liyagent_pause_unreadable() RETURNS TABLE (run uuid, status text, key_id text) LANGUAGE plpgsql AS $$
+DECLARE v_known text[]; v_missing text[]; v_found text[];
+BEGIN
+    SELECT array_agg(DISTINCT k.id) INTO v_known
+        FROM leases_holder h, unnest(h.key_ids) AS k(id) WHERE h.renew_by > liyagent_now();
+    IF v_known IS NULL THEN RETURN; END IF;
+    WITH RECURSIVE used(status, id) AS (
+        (SELECT r.status, r.key_id FROM runs_run r WHERE r.status IN ('queued', 'paused')
+            ORDER BY r.status, r.key_id LIMIT 1)
+        UNION ALL
+        SELECT n.status, n.key_id FROM used, LATERAL (
+            SELECT r.status, r.key_id FROM runs_run r
+                WHERE r.status IN ('queued', 'paused') AND (r.status, r.key_id) > (used.status, used.id)
+                ORDER BY r.status, r.key_id LIMIT 1) AS n
+    )
+    SELECT array_agg(used.id) FILTER (WHERE used.status = 'queued' AND used.id <> ALL (v_known)),
+            array_agg(used.id) FILTER (WHERE used.status = 'paused' AND used.id = ANY (v_known))
+        INTO v_missing, v_found FROM used;
+    IF v_missing IS NULL AND v_found IS NULL THEN RETURN; END IF;
+    RETURN QUERY
     UPDATE runs_run r SET status = CASE r.status WHEN 'queued' THEN 'paused' ELSE 'queued' END
-        WHERE (r.status = 'queued' AND r.key_id NOT IN (SELECT id FROM known))
-            OR (r.status = 'paused' AND r.key_id IN (SELECT id FROM known))
-        RETURNING r.id, r.status, r.key_id
-$$;
+        FROM ((SELECT w.id, w.status FROM runs_run w
+                WHERE w.status = 'queued' AND w.key_id = ANY (v_missing) LIMIT 1000)
+            UNION ALL
+            (SELECT w.id, w.status FROM runs_run w
+                WHERE w.status = 'paused' AND w.key_id = ANY (v_found) LIMIT 1000)) AS w
+        WHERE r.id = w.id AND r.status = w.status
+        RETURNING r.id, r.status::text, r.key_id::text;
+END $$;

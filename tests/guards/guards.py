@@ -297,15 +297,15 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         name="a missing holder has lapsed",
         file=TAKE,
-        search="FROM runs_run r LEFT JOIN leases_holder h ON h.id = r.holder",
-        replace="FROM runs_run r JOIN leases_holder h ON h.id = r.holder",
+        search="FROM held LEFT JOIN leases_holder h ON h.id = held.holder",
+        replace="FROM held JOIN leases_holder h ON h.id = held.holder",
         tests=(f"{TAKES}test_a_holder_without_a_row_has_lapsed",),
     ),
     Guard(
         name="a process never claims its own",
         file=TAKE,
-        search="WHERE r.status = 'running' AND r.holder IS DISTINCT FROM p_sweeper\n",
-        replace="WHERE r.status = 'running'\n",
+        search="WHERE held.holder IS DISTINCT FROM p_sweeper AND (h.id",
+        replace="WHERE (h.id",
         tests=(f"{TAKES}test_a_process_never_claims_its_own_runs",),
     ),
     Guard(
