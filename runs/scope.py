@@ -11,6 +11,9 @@ from typing import Any
 from django.conf import settings
 
 from liyagent.core.clock import boottime
+from liyagent.gateway.active import active_policy
+from liyagent.gateway.contracts import contracts_for
+from liyagent.gateway.judge import judge
 from liyagent.gateway.outcome import (
     Call,
     Fate,
@@ -24,6 +27,7 @@ from liyagent.gateway.outcome import (
 )
 from liyagent.gateway.wire import send
 from runs import hot
+from runs.authority import agent_now, refusal_of
 from runs.checkpoint import Checkpoint
 from runs.errors import LostLease
 from runs.in_doubt import Mark, Settlement, settlement_for
@@ -116,11 +120,27 @@ class RunScope(Scope):
             if not was_open:
                 checkpoint.open_marks.discard((self.step, call.index))
             return Outcome(fate=Fate.REFUSED, error=SAME_INTENT.format(earlier=marked.same_intent))
+        judged_at = checkpoint.config
         checkpoint.written(marked)
         if marked.stop:
             return Outcome(fate=Fate.REFUSED, error="Refused: this run was stopped by a person.")
+        if marked.config != judged_at and (reason := self._forbidden_now(call)):
+            return Outcome(fate=Fate.REFUSED, error=f"Refused: {reason}")
         deadline = self.deadlines[call.index] = marked.deadline
         return lambda: boottime() < deadline and not checkpoint.give_up()
+
+    def _forbidden_now(self, call: Call) -> str:
+        """Judge again what was judged under an older configuration: what forbids the call now acts at once (ruling 5)."""
+        run, config = self.checkpoint.run, self.checkpoint.config
+        agent = agent_now(run.agent_key, config=config)
+        refusal = refusal_of(run, agent)
+        if refusal or agent is None:
+            return refusal
+        contract = contracts_for(agent.tool_patterns, version=config).get(call.name)
+        verdict = judge(
+            replace(call, asker=agent.asker(run), contract=contract), active_policy(version=config)
+        )
+        return "" if verdict.posture is Posture.POSTURE else verdict.reason
 
     def hold(self, verdict: Verdict) -> Outcome:
         """Refuse a held call with the reason: there is nobody to ask yet."""

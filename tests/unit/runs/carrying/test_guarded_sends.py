@@ -47,6 +47,32 @@ def test_a_write_waits_for_a_renewal_that_is_late_as_after_an_outage(
     assert world.call(run, 1).fate == "done"
 
 
+CHANGES = {
+    "contained": "UPDATE agents_agent SET is_contained = true",
+    "switched off": "UPDATE agents_agent SET is_enabled = false",
+    "no longer permitted": "UPDATE gateway_policy SET text = 'forbid (principal, action, resource);'",
+}
+
+
+@pytest.mark.promise("CR-17")
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_what_forbids_a_write_between_its_verdict_and_its_mark_keeps_it_from_leaving(
+    world: World, change: str
+) -> None:
+    """The mark's statement tells the configuration version: what it may have changed is asked before the bytes."""
+    run, process, attempt = taken(world)
+    world.sql(
+        "CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS"
+        f" $$ BEGIN {change}; RETURN NULL; END $$"
+    )
+    world.sql(
+        "CREATE TRIGGER change BEFORE INSERT ON runs_call FOR EACH STATEMENT EXECUTE FUNCTION change()"
+    )
+    process.go_on(run.id, attempt)
+    assert world.vendor.received == []
+    assert world.call(run, 1).fate == "refused"
+
+
 @pytest.mark.promise("CR-12")
 def test_nothing_is_sent_once_the_attempt_is_known_to_be_lost(world: World) -> None:
     run, _process, attempt = taken(world)
