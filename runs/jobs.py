@@ -14,6 +14,7 @@ from django_q.conf import Conf
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
+from liyagent.core.database import direct_connection
 from liyagent.leases.identity import own_identity
 from liyagent.leases.models import Holder
 from runs.hot import AWAY
@@ -71,8 +72,7 @@ def _connection() -> psycopg.Connection:
     url = settings.LIYAGENT.direct_database_url
     kept = _kept.get(url)
     if kept is None or kept.closed:
-        kept = psycopg.connect(url, autocommit=True, connect_timeout=5)
-        _kept[url] = kept
+        kept = _kept[url] = direct_connection()
     return kept
 
 

@@ -11,6 +11,7 @@ import psycopg
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
+from liyagent.core.database import direct_connection
 from runs import hot
 from runs.runner import Runner
 
@@ -36,9 +37,7 @@ class Renewal:
         while not ended.is_set():
             try:
                 if connection is None or connection.closed:
-                    connection = psycopg.connect(
-                        settings.LIYAGENT.direct_database_url, autocommit=True, connect_timeout=5
-                    )
+                    connection = direct_connection()
                 self.renew_once(connection)
             except (psycopg.Error, DatabaseError, InterfaceError) as error:
                 # Whatever it answered: without its renewal a process loses all that it carries.

@@ -11,6 +11,7 @@ import psycopg
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
+from liyagent.core.database import direct_connection
 from liyagent.leases.holding import neighbours, prune_holders
 from liyagent.leases.identity import Identity, is_over, sees_all_processes
 from liyagent.leases.lease import take_lease
@@ -104,9 +105,7 @@ class Watch:
 
     def _sql(self) -> psycopg.Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(
-                settings.LIYAGENT.direct_database_url, autocommit=True, connect_timeout=5
-            )
+            self._connection = direct_connection()
         return self._connection
 
     def _disconnect(self) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.conf import settings
-from psycopg import Connection
+from psycopg import Connection, connect
+from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 
 HOT_CONNECTIONS = 12
@@ -18,6 +19,14 @@ HOT_CONNECTIONS = 12
 WAIT_SECONDS, RECONNECT_SECONDS = 2.0, 1.0
 # A host that does not answer at all would be waited for two minutes.
 CONNECT_SECONDS = 5
+# A server that is gone without a word (its host died, a network drops all) is waited for ten seconds, and not for
+# the two hours after which a system of its own accord asks whether it is still there.
+SILENCE = {
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
 
 
 def django_database(url: str) -> dict[str, Any]:
@@ -33,12 +42,25 @@ def django_database(url: str) -> dict[str, Any]:
         "OPTIONS": {
             "application_name": "liyagent",
             "connect_timeout": CONNECT_SECONDS,
+            **SILENCE,
             **dict(parse_qsl(parts.query)),
         },
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
         "DISABLE_SERVER_SIDE_CURSORS": True,
     }
+
+
+def direct_connection() -> Connection[tuple[Any, ...]]:
+    """Return a new connection to the database itself, each statement of it a commit. Raises psycopg's errors."""
+    url = settings.LIYAGENT.direct_database_url
+    return connect(url, autocommit=True, **_unless_said(url, connect_timeout=CONNECT_SECONDS))
+
+
+def _unless_said(url: str, **options: int) -> dict[str, Any]:
+    """Return `options` and those of a silent server, but for what the URL itself says."""
+    said = conninfo_to_dict(url)
+    return {name: value for name, value in {**SILENCE, **options}.items() if name not in said}
 
 
 _pools: dict[str, ConnectionPool[Connection[tuple[Any, ...]]]] = {}
@@ -70,7 +92,12 @@ def _open_pool(url: str) -> ConnectionPool[Connection[tuple[Any, ...]]]:
         reconnect_timeout=RECONNECT_SECONDS,
         open=True,
         name="liyagent-hot",
-        kwargs={"autocommit": True, "prepare_threshold": None, "application_name": "liyagent hot"},
+        kwargs={
+            "autocommit": True,
+            "prepare_threshold": None,
+            "application_name": "liyagent hot",
+            **_unless_said(url),
+        },
         configure=_prepare_where_sessions_last,
         check=None,
     )
