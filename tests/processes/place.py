@@ -46,6 +46,9 @@ SETTINGS = {
     "LIYAGENT_ALLOWED_PRIVATE_HOSTS": "127.0.0.1",
     "PYTHONUNBUFFERED": "1",
 }
+LOOKS_DUE = (
+    "SELECT count(*)::int AS n FROM runs_call WHERE run_id = ANY(%s) AND late_look_at IS NOT NULL"
+)
 ANOTHER_CLOCK = """
     CREATE OR REPLACE FUNCTION liyagent_now() RETURNS timestamptz LANGUAGE sql VOLATILE
     AS $$ SELECT clock_timestamp() - interval '5 hours' $$
@@ -105,7 +108,8 @@ class Place:
         self.stage.cluster.revive()
 
     def judged(self, runs: Sequence[UUID]) -> Verdict:
-        """What the product shows of these runs, against what the vendors remember."""
+        """What the product shows of these runs after its late looks, against what the vendors remember."""
+        self.until(lambda: self.one(LOOKS_DUE, list(runs)) == 0, "the late looks")
         requests, _ = requests_of(ledgers(self.stage), runs)
         return judge(
             runs=map(run_shown, self.watch.runs(runs)),
@@ -127,6 +131,10 @@ class Place:
             [list(runs)],
         )
         assert [it for it in told if it["times"] != 1] == []
+
+    def holders(self, *names: str) -> list[UUID]:
+        """The holders that these processes are."""
+        return [it for name in names for it in self.watch.holders_of(self.stage.pid(name))]
 
     def heads(self, runs: Sequence[UUID]) -> list[Row]:
         """The heads of these runs."""

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from liyagent.demo.judge import Verdict
+from liyagent.demo.vendors.process import VENDORS
 from tests.processes.place import LEASE_SECONDS, Place
 
 # The first test of this file waits for all that is set up.
@@ -24,6 +25,8 @@ RING_AGAIN = """
     RETURNING id
 """
 RUNNING = "SELECT count(*)::int AS n FROM runs_run WHERE status = 'running'"
+# As a process that drains: it lives, renews and watches, and takes nothing.
+TAKES_NOTHING = "UPDATE leases_holder SET is_draining = %s WHERE id = ANY(%s) RETURNING id"
 HELD = "SELECT count(*)::int AS n FROM runs_run WHERE status = 'running' AND holder = ANY(%s) AND id = ANY(%s)"
 MOST_RINGS = 60
 KINDS = ("keyed", "readable", "blind")
@@ -118,8 +121,8 @@ def test_after_a_restart_of_the_database_the_same_processes_take_runs_and_take_o
     place.until(lambda: place.one("SELECT count(*)::int AS n FROM django_q_ormq") == 0, "no ring")
     place.stage.set_pace(400)
     later = place.start_runs(*KINDS, *KINDS, at="A")
-    holder = list(place.watch.holders_of(place.stage.pid("A")))
-    place.until(lambda: place.one(HELD, holder, later) > 0, "runs at A")
+    at_a = place.holders("A")
+    place.until(lambda: place.one(HELD, at_a, later) > 0, "runs at A")
     place.stage.signal("A", signal.SIGKILL)
     place.stage.set_pace(0)
     place.wait_for_ends(later)
@@ -134,15 +137,16 @@ def test_after_a_restart_of_the_database_the_same_processes_take_runs_and_take_o
 def test_a_database_that_dies_while_forty_runs_are_taken_over_charges_each_one_loss(
     place: Place,
 ) -> None:
-    place.stage.set_pace(1_500)
-    # B stands still until A holds all of them.
-    place.stage.signal("B", signal.SIGSTOP)
+    place.stage.set_pace(300)
+    place.watch.rows(TAKES_NOTHING, [True, place.holders("A", "B")])
     runs = place.start_runs(*(KINDS * 14)[:40], at="A")
-    holder = list(place.watch.holders_of(place.stage.pid("A")))
-    place.until(lambda: place.one(HELD, holder, runs) == len(runs), "forty runs at A")
+    at_a = place.holders("A")
+    place.watch.rows(TAKES_NOTHING, [False, at_a])
+    for vendor in VENDORS:
+        place.wait_for_requests(vendor, runs, most=5)
+    assert place.one(HELD, at_a, runs) == len(runs)
     place.stage.signal("A", signal.SIGKILL)
-    place.stage.set_pace(25)
-    place.stage.signal("B", signal.SIGCONT)
+    place.watch.rows(TAKES_NOTHING, [False, place.holders("B")])
     claimed = "SELECT count(*)::int AS n FROM runs_run WHERE losses > 0 AND id = ANY(%s)"
     place.until(lambda: place.one(claimed, runs) > 0, "B's sweep")
     time.sleep(0.2)
