@@ -11,6 +11,7 @@ from django.conf import settings
 logger = logging.getLogger(__name__)
 
 MOST_CLAIMS = 200
+SOMEBODY_RENEWED = "SELECT 1 FROM leases_holder WHERE renew_by > liyagent_now() LIMIT 1"
 SWEEP = "SELECT run FROM liyagent_sweep(%s, %s, %s)"
 
 
@@ -18,8 +19,11 @@ def sweep_lapsed(connection: psycopg.Connection, *, sweeper: UUID) -> list[UUID]
     """Queue again what a lapsed holder held, never what `sweeper` holds; return the runs, at most 200.
 
     Claims nothing until `connection` is older than one lease and one sweep (ruling 3), so keep it: a fresh
-    one for each sweep never finds anything. Raises psycopg's errors.
+    one for each sweep never finds anything. Nothing either while nobody at all has renewed: then the server itself
+    stood still, its connections whole, and each holder renews as soon as it is asked again. Raises psycopg's errors.
     """
+    if connection.execute(SOMEBODY_RENEWED).fetchone() is None:
+        return []
     grace = settings.LIYAGENT.lease_seconds + settings.LIYAGENT.sweep_seconds
     rows = connection.execute(SWEEP, (sweeper, MOST_CLAIMS, grace)).fetchall()
     if rows:

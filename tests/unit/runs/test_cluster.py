@@ -26,7 +26,7 @@ from runs.cluster import STOP_SECONDS
 from runs.cluster_child import ClusterChild
 from runs.jobs import ring_sweep
 from tests.databases import FreshDatabase
-from tests.unit.runs.sql import Server, head, lapse, start_run
+from tests.unit.runs.sql import Server, add_holder, head, lapse, start_run
 
 MANAGE = str(settings.BASE_DIR / "manage.py")
 # The sentinel, its two workers, its monitor and its pusher.
@@ -235,6 +235,7 @@ def test_a_cluster_ends_within_seconds_though_a_job_goes_on(kept: Kept) -> None:
 def test_the_rung_clusters_claim_what_lapsed(kept: Kept, server: Server) -> None:
     fence = start_run(server.watcher)
     lapse(server.watcher, fence.holder)
+    add_holder(server.watcher)
     kept.whole()
 
     def is_claimed() -> bool:

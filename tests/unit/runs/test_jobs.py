@@ -19,7 +19,7 @@ from liyagent.leases.holding import register_holder
 from liyagent.leases.identity import own_identity
 from runs import jobs
 from runs.sweep import sweep_lapsed
-from tests.unit.runs.sql import Fence, Server, head, lapse, start_run
+from tests.unit.runs.sql import Fence, Server, add_holder, head, lapse, start_run
 
 GRACE_SECONDS = 0.2
 
@@ -38,7 +38,8 @@ def short_grace(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 
 
 def add_lapsed_run(server: Server, holder: UUID | None = None) -> Fence:
-    """Add a run whose holder's lease ran out."""
+    """Add a run whose holder's lease ran out while another's did not."""
+    add_holder(server.watcher)
     fence = start_run(server.watcher, holder=holder)
     lapse(server.watcher, fence.holder)
     return fence
@@ -70,6 +71,23 @@ def test_a_job_claims_a_lapsed_run_once_its_worker_has_been_connected_for_the_gr
     jobs.sweep(leader)
 
     assert status(server, fence) == ("queued", 1)
+
+
+@pytest.mark.promise("CR-13")
+@pytest.mark.field("FL-19")
+def test_a_database_that_stood_still_is_nobody_s_loss(server: Server) -> None:
+    """It was frozen for longer than a lease: no connection broke, and nobody could renew."""
+    fences = [start_run(server.watcher) for _ in range(2)]
+    kept = server.connect()
+    wait_out_the_grace()
+    for fence in fences:
+        lapse(server.watcher, fence.holder)
+
+    assert sweep_lapsed(kept, sweeper=uuid4()) == []
+
+    back = "UPDATE leases_holder SET renew_by = liyagent_now() + interval '9 s' WHERE id = %s"
+    server.watcher.execute(back, [fences[0].holder])
+    assert sweep_lapsed(kept, sweeper=uuid4()) == [fences[1].run]
 
 
 def test_a_fresh_connection_for_each_sweep_never_claims(server: Server) -> None:
