@@ -26,7 +26,15 @@ from runs.errors import LostLease
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0
-AWAY = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
+# A server that was made a standby answers and refuses to write: the one that took its place is waited for.
+AWAY = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    PoolTimeout,
+    psycopg.errors.ReadOnlySqlTransaction,
+)
+# Too large or too complex for the server (SQLSTATE class 54): it is there, and would say so again for ever.
+TOO_MUCH = "54"
 
 GiveUp = Callable[[], bool]
 T = TypeVar("T")
@@ -84,8 +92,10 @@ def _until_answered(question: Callable[[psycopg.Connection], T], *, give_up: Giv
     while True:
         try:
             with hot_pool().connection() as connection:
-                return question(connection)
+                return _answer(question, connection)
         except AWAY as error:
+            if (error.sqlstate or "").startswith(TOO_MUCH):
+                raise
             if give_up():
                 raise LostLease(
                     "the database is away and this attempt is no longer wanted"
@@ -93,6 +103,15 @@ def _until_answered(question: Callable[[psycopg.Connection], T], *, give_up: Giv
             logger.warning("database away, asking again in %.2f s: %s", pause, error)
         time.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+
+def _answer(question: Callable[[psycopg.Connection], T], connection: psycopg.Connection) -> T:
+    try:
+        return question(connection)
+    except psycopg.errors.ReadOnlySqlTransaction:
+        # It stays with its standby: the next one is made anew.
+        connection.close()
+        raise
 
 
 def config_version(give_up: GiveUp) -> int:
