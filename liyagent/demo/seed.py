@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from django.core.management import call_command
 from liyagent.agents.load import load_agents
 from liyagent.core.canonical import digest
 from liyagent.gateway.declare import ServerDeclaration, read_declarations
+from liyagent.gateway.mcp_session import CatalogueUnreadable
 from liyagent.gateway.models import Policy, ToolServer
 from liyagent.gateway.policy_versions import load_policy
 from liyagent.gateway.servers import load_servers
@@ -83,7 +85,8 @@ def read_catalogues() -> list[str]:
     unread = ToolServer.objects.filter(key__in=keys, catalogue_read_at=None)
     for key in unread.values_list("key", flat=True):
         # The command shuts the connections it opened; what went wrong is kept on the row.
-        call_command("servers", "sync", key, stdout=StringIO(), stderr=StringIO())
+        with contextlib.suppress(CatalogueUnreadable):
+            call_command("servers", "sync", key, stdout=StringIO(), stderr=StringIO())
     return list(unread.values_list("key", flat=True))
 
 

@@ -20,6 +20,10 @@ from liyagent.providers.wire_names import names_by_wire, wire_name
 
 CUT = "length"
 REFUSED = "content_filter"
+# A checkpoint numbers the calls of a step in sixteen bits; and nobody means so many.
+MOST_CALLS = 1000
+# Longer than any tool's, so that a cut name is never one.
+LONGEST_NAME = 300
 
 
 def request_body(request: ModelRequest) -> dict[str, Any]:
@@ -43,7 +47,12 @@ def read_answer(body: Any, request: ModelRequest) -> ModelAnswer:
     if not choice or not isinstance(message, dict):
         raise ModelUnavailable(f"the model's answer holds no choice: {excerpt(body)}")
     table = names_by_wire(tool.name for tool in request.tools)
-    calls = tuple(_call(raw, table) for raw in _list(message.get("tool_calls")))
+    asked = _list(message.get("tool_calls"))
+    if len(asked) > MOST_CALLS:
+        raise ModelUnavailable(
+            f"the model's answer asks for {len(asked)} calls; {MOST_CALLS} is the most"
+        )
+    calls = tuple(_call(raw, table) for raw in asked)
     refusal = _text(message.get("refusal"))
     usage = body.get("usage")
     return ModelAnswer(
@@ -103,7 +112,7 @@ def _call(raw: Any, table: dict[str, str]) -> ToolCall:
     text = arguments if isinstance(arguments, str) else json_bytes(arguments).decode()
     return ToolCall(
         id=_text(raw.get("id")),
-        name=table.get(name, name),
+        name=table.get(name, name[:LONGEST_NAME]),
         arguments_text=text,
         args=parse_arguments(text),
     )

@@ -36,16 +36,21 @@ class Command(BaseCommand):
         """Check what must hold, then serve; a refusal is one line."""
         refuse_unpickling()
         host, port = options["host"], options["port"]
-        _check_port(host, port)
+        check_address(host, port)
         _check_migrations()
         check_durability(allow_unsafe=settings.LIYAGENT.allow_unsafe_durability)
         connection.close()
         Process(host=host, port=port, has_cluster=not options["no_cluster"]).serve()
 
 
-def _check_port(host: str, port: int) -> None:
+def check_address(host: str, port: int) -> None:
+    """Refuse what cannot be listened on. Raises `CommandError`."""
     if not 0 < port <= HIGHEST_PORT:
         raise CommandError(f"--port {port}: it wants 1 to {HIGHEST_PORT}")
+    if not host.strip():
+        raise CommandError(
+            "--host is empty; it wants an address, 0.0.0.0 for every one of this machine"
+        )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -53,6 +58,10 @@ def _check_port(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as error:
             raise CommandError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+        except (TypeError, ValueError):
+            raise CommandError(
+                f"--host {host[:80]!r}: it wants the name or address of this machine"
+            ) from None
 
 
 def _check_migrations() -> None:

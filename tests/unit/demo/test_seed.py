@@ -11,6 +11,7 @@ from django.core.management import call_command
 
 from liyagent.agents.models import Agent, ConfigVersion
 from liyagent.audit.models import AuditRow
+from liyagent.core.errors import BadInput
 from liyagent.demo.vendors.process import VendorProcess, free_port
 from liyagent.gateway.models import Policy, Tool, ToolServer
 from liyagent.gateway.policy_versions import load_policy
@@ -127,3 +128,9 @@ def test_a_policy_of_the_operator_stays_in_force(
     seed(vendors.url, "--no-runs")
 
     assert Policy.objects.get(is_active=True).name == "ours"
+
+
+def test_vendors_at_no_address_are_refused_before_anything_is_kept(fresh_db: FreshDatabase) -> None:
+    with pytest.raises(BadInput, match="--vendors"):
+        call_command("seed", vendors="file:///x")
+    assert not get_user_model().objects.exists()

@@ -11,6 +11,7 @@ from django.core.management import call_command
 from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput, NotFound
 from liyagent.gateway.approve import find_tool
+from liyagent.gateway.mcp_session import CatalogueUnreadable
 from liyagent.gateway.models import Policy, ToolServer
 from tests.databases import FreshDatabase
 from tests.fakes.tool_server import ToolServer as FakeServer
@@ -124,7 +125,8 @@ def test_a_server_is_added_read_and_read_again(tool_server: FakeServer) -> None:
 
 
 def test_a_server_that_cannot_be_read_is_listed_with_since_when() -> None:
-    assert "the last catalogue stands" in run("servers", "add", "jira", "http://127.0.0.1:1/mcp")
+    with pytest.raises(CatalogueUnreadable, match="the last catalogue stands"):
+        run("servers", "add", "jira", "http://127.0.0.1:1/mcp")
     assert "unreadable since" in run("servers", "list")
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from liyagent.core.addresses import WEB_ADDRESS, is_web_address
+from liyagent.core.errors import BadInput
 from liyagent.demo import seed
 
 
@@ -23,6 +25,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Carry each part out and say what changed."""
+        if not is_web_address(options["vendors"]):
+            raise BadInput(f"--vendors is {options['vendors']!r}; it wants {WEB_ADDRESS}")
         password = os.environ.get("LIYAGENT_ADMIN_PASSWORD", "")
         self._tell(seed.make_admin(password), f"login {seed.ADMIN}")
         self._tell(seed.keep_servers(options["vendors"]), f"vendors at {options['vendors']}")

@@ -11,6 +11,7 @@ from liyagent.core.files import parse_yaml, read_text
 from liyagent.core.operator import operator_name
 from liyagent.core.tables import visible
 from liyagent.gateway import wire
+from liyagent.gateway.mcp_session import CatalogueUnreadable
 from liyagent.gateway.models import ToolServer
 from liyagent.gateway.servers import find_server, load_servers
 from liyagent.gateway.sync import Synced, sync_server
@@ -55,11 +56,10 @@ class Command(BaseCommand):
     def _add(self, options: dict[str, Any]) -> None:
         written = {name: options[name] for name in ("key", "url", "bearer_env")}
         document = {"servers": [{"transport": "http", **written}]}
-        for server in load_servers(document, actor=operator_name()):
-            self._tell(sync_server(server, actor=operator_name()))
+        self._read(load_servers(document, actor=operator_name()))
 
     def _sync(self, options: dict[str, Any]) -> None:
-        self._tell(sync_server(find_server(options["key"]), actor=operator_name()))
+        self._read([find_server(options["key"])])
 
     def _load(self, options: dict[str, Any]) -> None:
         file = options["file"]
@@ -69,15 +69,19 @@ class Command(BaseCommand):
             raise BadInput(f"{file}: {error}") from error
         self.stdout.write(f"kept: {', '.join(server.key for server in servers)}")
         if options["sync"]:
-            for server in servers:
-                self._tell(sync_server(server, actor=operator_name()))
+            self._read(servers)
+
+    def _read(self, servers: list[ToolServer]) -> None:
+        """Read every catalogue, then fail where one could not be read: a script has to notice."""
+        read = [sync_server(server, actor=operator_name()) for server in servers]
+        for synced in read:
+            if not synced.error:
+                self._tell(synced)
+        errors = [synced.error for synced in read if synced.error]
+        if errors:
+            raise CatalogueUnreadable(f"the last catalogue stands: {'; '.join(errors)}")
 
     def _tell(self, synced: Synced) -> None:
-        if synced.error:
-            self.stderr.write(
-                visible(f"{synced.server}: the last catalogue stands: {synced.error}")
-            )
-            return
         self.stdout.write(
             visible(f"{synced.server}: offers {', '.join(synced.offered) or 'nothing'}")
         )
