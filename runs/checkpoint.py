@@ -199,6 +199,7 @@ def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
     calls = {(call.step, call.index): call for call in stored.calls}
     open_marks, settled = _places(claims["marks"]), _places(claims["settled"])
     _check_claims(run, claims, parts=len(parts), last_tag=last_tag)
+    _check_start(run, parts[0])
     _check_marks(run, calls, open_marks)
     _check_settled(run, calls, settled)
     _check_calls(sealer, stored.calls)
@@ -225,6 +226,20 @@ def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
         open_marks=open_marks,
         settled=settled,
     )
+
+
+def started_as(run: Run) -> dict[str, Any]:
+    """Return what a head says of its run from the start on: keys, rights and recording hang on it."""
+    return {
+        "correlation": str(run.correlation_id),
+        "loop": run.loop,
+        "agent": run.agent_key,
+        "version": run.agent_version,
+        "entry": run.entry,
+        "mission": run.mission,
+        "started_by": run.started_by,
+        "recording": run.recording,
+    }
 
 
 def counters_of(run: Run) -> Counters:
@@ -256,6 +271,12 @@ def _check_claims(run: Run, claims: Any, *, parts: int, last_tag: bytes) -> None
         )
     if tuple(claims["counters"]) != counters_of(run).values():
         raise CheckpointBroken("the head's counters are not those that were sealed")
+
+
+def _check_start(run: Run, start: Any) -> None:
+    """Another agent or starter on the head would lend the run another's rights."""
+    if start["run"] != started_as(run):
+        raise CheckpointBroken("the head is not that of the run that was started")
 
 
 def _check_marks(run: Run, calls: dict[tuple[int, int], Call], open_marks: Places) -> None:

@@ -20,9 +20,9 @@ class Pending:
     was_cut: bool
 
 
-def start_part(*, task: str, history: list[dict[str, str]]) -> dict[str, Any]:
-    """Return the first part: what the run was asked, and the earlier turns it was given."""
-    return {"task": task, "history": history}
+def start_part(*, task: str, history: list[dict[str, str]], run: dict[str, Any]) -> dict[str, Any]:
+    """Return the first part: what the run was asked, the earlier turns it was given, and as whose run it began."""
+    return {"task": task, "history": history, "run": run}
 
 
 def step_part(answer: ModelAnswer, results: list[Message]) -> dict[str, Any]:

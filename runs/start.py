@@ -16,11 +16,11 @@ from liyagent.agents.models import Agent
 from liyagent.core.errors import BadInput
 from liyagent.core.plain import clean_text, json_bytes
 from liyagent.core.seal import tag_of
-from runs.checkpoint import START, keyring, seal_head
+from runs.checkpoint import START, keyring, seal_head, sealer_of, started_as
 from runs.conversation import start_part
 from runs.errors import AgentContained, StartKeyReused
 from runs.hot import Counters
-from runs.models import CHECKPOINT_FORMAT, ROOT_LOOP, Run, StartKey
+from runs.models import ROOT_LOOP, Run, StartKey
 from runs.wake import QUEUED
 
 LONGEST_TASK = 200_000
@@ -62,9 +62,10 @@ def start_run(
     turns = _turns(history or [])
     _check_task(task)
     run_id = new_run_id()
-    run, sealed = _new_run(agent, run_id, task=task, turns=turns)
+    run = _new_run(agent, run_id)
     run.entry, run.started_by, run.request_id = entry, started_by, request_id
     run.mission = mission or str(run.correlation_id)
+    sealed = _seal(run, task=task, turns=turns)
     try:
         with transaction.atomic(durable=True):
             _store(run, sealed, start_key=start_key, body_digest=body_digest)
@@ -113,13 +114,24 @@ def _turns(history: list[dict[str, str]]) -> list[dict[str, str]]:
     return turns
 
 
-def _new_run(
-    agent: Agent, run_id: UUID, *, task: str, turns: list[dict[str, str]]
-) -> tuple[Run, bytes]:
-    ring = keyring()
-    sealer = ring.sealer(key_id=ring.newest, run_id=run_id, format_number=CHECKPOINT_FORMAT)
-    sealed = sealer.seal(start_part(task=task, history=turns), kind=START, number=0)
-    seal = seal_head(
+def _new_run(agent: Agent, run_id: UUID) -> Run:
+    return Run(
+        id=run_id,
+        correlation_id=run_id,
+        loop=ROOT_LOOP,
+        agent_key=agent.key,
+        agent_version=agent.version,
+        recording=agent.recording,
+        key_id=keyring().newest,
+    )
+
+
+def _seal(run: Run, *, task: str, turns: list[dict[str, str]]) -> bytes:
+    """Seal the first part, which also says as whose run it was started, and the head over it."""
+    sealer = sealer_of(run)
+    part = start_part(task=task, history=turns, run=started_as(run))
+    sealed = sealer.seal(part, kind=START, number=0)
+    run.seal = seal_head(
         sealer,
         sequence=0,
         counters=Counters(),
@@ -128,17 +140,7 @@ def _new_run(
         open_marks=set(),
         settled=set(),
     )
-    run = Run(
-        id=run_id,
-        correlation_id=run_id,
-        loop=ROOT_LOOP,
-        agent_key=agent.key,
-        agent_version=agent.version,
-        recording=agent.recording,
-        key_id=ring.newest,
-        seal=seal,
-    )
-    return run, sealed
+    return sealed
 
 
 START_RUN = "SELECT liyagent_start(%s, %s, NULL, %s, %s, %s, %s, %s, %s, %s, %s, %s::smallint, %s, %s, %s, %s, %s::jsonb)"

@@ -17,6 +17,7 @@ IN_DOUBT = f"{CARRYING}test_in_doubt_calls.py::"
 BROKEN = f"{CARRYING}test_broken_checkpoints.py::"
 RESENDS = f"{CARRYING}test_resends.py::"
 EDITED = f"{CARRYING}test_edited_marks.py::"
+LASTING = f"{CARRYING}test_lasting_threads.py::"
 GUARDED = f"{CARRYING}test_guarded_"
 STRAGGLER = f"{FENCES}test_an_attempt_writes_nothing_after_its_own_holder_took_the_run_again"
 CLAIMED = f"{FENCES}test_a_claimed_attempt_writes_nothing"
@@ -201,6 +202,36 @@ GUARDS: tuple[Guard, ...] = (
         tests=(
             f"{EDITED}test_a_settled_write_whose_row_is_not_the_one_written_is_never_made_again",
         ),
+    ),
+    Guard(
+        name="a head is that of the run that was started",
+        file="runs/checkpoint.py",
+        search="    _check_start(run, parts[0])\n",
+        replace="",
+        tests=(f"{EDITED}test_a_head_of_another_agent_starter_or_chain_fails_the_run",),
+    ),
+    Guard(
+        name="what a mark's statement tells is heeded before the bytes",
+        file=SCOPE,
+        search="if marked.config != judged_at and",
+        replace="if False and",
+        tests=(
+            f"{GUARDED}sends.py::test_what_forbids_a_write_between_its_verdict_and_its_mark_keeps_it_from_leaving",
+        ),
+    ),
+    Guard(
+        name="nobody is claimed from while nobody has renewed",
+        file="runs/sweep.py",
+        search="if connection.execute(SOMEBODY_RENEWED).fetchone() is None:",
+        replace="if False:",
+        tests=("tests/unit/runs/test_jobs.py::test_a_database_that_stood_still_is_nobody_s_loss",),
+    ),
+    Guard(
+        name="a take whose answer was lost is carried",
+        file="runs/runner.py",
+        search="        if asked_again:\n",
+        replace="        if False:\n",
+        tests=(f"{LASTING}test_a_take_whose_answer_is_lost_is_carried_and_no_loss",),
     ),
     Guard(
         name="a mark's columns are those that were sealed",

@@ -125,15 +125,8 @@ class World:
     def start(self, *steps: ModelAnswer, task: str = "look after it", **facts: Any) -> Run:
         """Start a run whose model will answer `steps`."""
         self.model.steps = list(steps)
-        started = start_run(
-            agent_key="triage",
-            task=task,
-            entry="api",
-            started_by="",
-            mission="",
-            request_id="",
-            **facts,
-        )
+        known = {"entry": "api", "started_by": "", "mission": "", "request_id": "", **facts}
+        started = start_run(agent_key="triage", task=task, **known)
         return Run.objects.get(id=started.run_id)
 
     def sql(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:

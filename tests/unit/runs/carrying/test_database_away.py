@@ -65,8 +65,7 @@ def test_a_database_that_goes_away_in_a_resume_is_no_further_loss(
 ) -> None:
     """A resume asks Django whether its starter may still run agents."""
     User.objects.create_superuser("olga")
-    run = world.start(calls(("v/keyed", {"n": 1})), says("done"))
-    world.sql("UPDATE runs_run SET started_by = 'olga' WHERE id = %s", run.id)
+    run = world.start(calls(("v/keyed", {"n": 1})), says("done"), started_by="olga")
     first = world.process("first")
     die_after_effect("keyed")
     with pytest.raises(Killed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
@@ -51,6 +52,26 @@ def test_a_mark_with_another_column_fails_the_run_and_nothing_is_sent(
     assert world.vendor.received == ["blind"]
     assert (ended.status, ended.losses) == ("failed", 1)
     assert "its checkpoint does not verify" in ended.reason
+
+
+HEADS = ("agent_key", "started_by", "entry", "mission", "recording", "loop", "correlation_id")
+
+
+@pytest.mark.promise("CR-16")
+@pytest.mark.promise("CR-17")
+@pytest.mark.parametrize("column", HEADS)
+def test_a_head_of_another_agent_starter_or_chain_fails_the_run(world: World, column: str) -> None:
+    run = killed_in_the_last_call(world, "keyed")
+    world.sql("UPDATE agents_agent SET key = 'other'")
+    world.sql(
+        'INSERT INTO agents_agent SELECT (jsonb_populate_record(a, \'{"id": 99, "key": "triage"}\')).* FROM agents_agent a'
+    )
+    other = {"agent_key": "other", "recording": "metadata", "correlation_id": str(uuid4())}
+    world.sql(f"UPDATE runs_run SET {column} = %s WHERE id = %s", other.get(column, "olga"), run.id)
+    ended = world.process("second").carry()
+    assert world.vendor.received == ["keyed"]
+    assert ended.status == "failed"
+    assert "not that of the run that was started" in ended.reason
 
 
 @pytest.mark.promise("CR-16")
