@@ -104,13 +104,14 @@ def _open_pool(url: str) -> ConnectionPool[Connection[tuple[Any, ...]]]:
 
 
 def _prepare_where_sessions_last(connection: Connection[tuple[Any, ...]]) -> None:
-    """Prepare statements at their first use, but not behind a pooler: there the next one may meet another backend.
+    """Prepare statements at their first use, but not behind a pooler: there the next one may meet another backend."""
+    connection.prepare_threshold = 0 if leads_to_its_server(connection) else None
 
-    A pooler answers with a process id of its own making (ruling 3b).
-    """
+
+def leads_to_its_server(connection: Connection[tuple[Any, ...]]) -> bool:
+    """Whether the session is the server's own: a pooler tells a process id of its own making (ruling 3b)."""
     row = connection.execute("SELECT pg_backend_pid()").fetchone()
-    is_direct = row is not None and row[0] == connection.info.backend_pid
-    connection.prepare_threshold = 0 if is_direct else None
+    return row is not None and row[0] == connection.info.backend_pid
 
 
 def close_hot_pool() -> None:

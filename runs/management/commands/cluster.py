@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand
 
 from liyagent.core.unpickling import refuse_unpickling
 from runs.cluster import run_cluster
+from runs.directness import check_directness
 
 
 class Command(BaseCommand):
@@ -24,4 +25,6 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Exit with 0 after SIGTERM, with 1 when a process of the cluster was killed."""
         refuse_unpickling()
+        if options["parent"] is None:  # its `serve` has looked
+            check_directness()
         sys.exit(run_cluster(parent=options["parent"]))

@@ -13,6 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from liyagent.core.errors import BadSetting
 from liyagent.core.unpickling import refuse_unpickling
+from runs.directness import check_directness
 from runs.durability import check_durability
 from runs.process import Process
 
@@ -39,6 +40,7 @@ class Command(BaseCommand):
         check_address(host, port)
         _check_migrations()
         check_durability(allow_unsafe=settings.LIYAGENT.allow_unsafe_durability)
+        check_directness()
         connection.close()
         Process(host=host, port=port, has_cluster=not options["no_cluster"]).serve()
 
