@@ -51,13 +51,13 @@ def end_run(
     )
 
 
-def end_unopened(run: Run, *, reason: str) -> None:
-    """Fail a run whose checkpoint is not, or cannot be, opened: nothing of it is sent, no vendor is touched."""
+def end_unopened(run: Run, *, reason: str, status: RunStatus = RunStatus.FAILED) -> None:
+    """End a run whose checkpoint is not, or cannot be, opened: nothing of it is sent, no vendor is touched."""
     conf = settings.LIYAGENT
     events = EventBuffer(is_full=False, is_enabled=conf.run_events_enabled)
     events.add(
         "run.ended",
-        status=RunStatus.FAILED.value,
+        status=status.value,
         reason=reason,
         steps=run.model_steps,
         losses=run.losses,
@@ -65,12 +65,12 @@ def end_unopened(run: Run, *, reason: str) -> None:
     hot.finish(
         hot.Fence(run_id=run.id, attempt=run.attempt, sequence=run.sequence + 1),
         seal=bytes(run.seal),
-        status=RunStatus.FAILED.value,
+        status=status.value,
         reason=reason,
         counters=counters_of(run),
         transcript=_told_failed(run, reason),
         late_look_seconds=conf.late_look_seconds,
-        audit=_ended(RunStatus.FAILED, reason, losses=run.losses),
+        audit=_ended(status, reason, losses=run.losses),
         events=events.taken(),
         give_up=lambda: False,
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from liyagent.core.errors import BadInput
-from liyagent.core.seal import SealBroken
+from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.gateway.active import active_policy
 from liyagent.gateway.call import make_call
 from liyagent.gateway.contracts import contracts_for
@@ -76,6 +76,13 @@ def carry_run(stored: Stored, carrier: Carrier) -> None:
         return
     try:
         checkpoint = open_checkpoint(stored, give_up=carrier.give_up)
+    except KeyMissing:
+        if not run.stop_requested:
+            raise
+        end_unopened(
+            run, status=RunStatus.STOPPED, reason=f"stopped by {run.stopped_by or 'a person'}"
+        )
+        return
     except (SealBroken, CheckpointBroken) as error:
         logger.error("checkpoint does not verify: %s", error)
         end_unopened(run, reason=f"its checkpoint does not verify: {error}")

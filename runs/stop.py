@@ -14,12 +14,14 @@ from runs.errors import RunEnded, RunNotFound
 from runs.models import ENDED, Run, RunStatus
 
 LONGEST_REASON = 500
+AT_REST = (RunStatus.QUEUED, RunStatus.WAITING, RunStatus.PAUSED)
 
 
 def stop_run(*, run_id: UUID, actor: str, reason: str) -> Run:
     """Ask a run to stop. It ends as `stopped` at its next statement, its open marks settled by the rules.
 
-    A run that waits goes back to the queue for that, through the one door. Stopping twice is one stop.
+    A run that waits, or is paused for its key, goes back to the queue for that, through the one door. Stopping
+    twice is one stop.
     Raises `RunNotFound`, `RunEnded`, `BadInput`.
     """
     reason = clean_text(reason).strip()
@@ -30,9 +32,7 @@ def stop_run(*, run_id: UUID, actor: str, reason: str) -> Run:
         changed = open_runs.filter(stop_requested=False).update(
             stop_requested=True, stopped_by=actor
         )
-        open_runs.filter(status__in=(RunStatus.QUEUED, RunStatus.WAITING)).update(
-            status=RunStatus.QUEUED, not_before=None
-        )
+        open_runs.filter(status__in=AT_REST).update(status=RunStatus.QUEUED, not_before=None)
         run = Run.objects.filter(id=run_id).first()
         if run is None:
             raise RunNotFound(run_id=run_id)

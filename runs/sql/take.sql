@@ -2,7 +2,7 @@
 -- attempt matches nothing; every take raises the attempt, so no straggler of any kind matches either.
 
 -- Take queued runs for a holder that is alive: those that ran before first, then the oldest fresh ones. Only
--- formats and keys that the holder knows (ruling 14).
+-- formats and keys that the holder knows (ruling 14); a stopped run is ended without its key.
 CREATE FUNCTION liyagent_take(p_holder uuid, p_again int, p_fresh int, p_formats int[], p_keys text[])
 RETURNS TABLE (run uuid, attempt int) LANGUAGE plpgsql AS $$
 BEGIN
@@ -12,12 +12,12 @@ BEGIN
     WITH due AS (
         SELECT again.id FROM (SELECT r.id FROM runs_run r WHERE r.status = 'queued' AND r.attempt > 0
                 AND (r.not_before IS NULL OR r.not_before <= liyagent_now())
-                AND r.format = ANY (p_formats) AND r.key_id = ANY (p_keys)
+                AND r.format = ANY (p_formats) AND (r.key_id = ANY (p_keys) OR r.stop_requested)
             ORDER BY r.created_at LIMIT p_again FOR UPDATE SKIP LOCKED) AS again
         UNION ALL
         SELECT fresh.id FROM (SELECT r.id FROM runs_run r WHERE r.status = 'queued' AND r.attempt = 0
                 AND (r.not_before IS NULL OR r.not_before <= liyagent_now())
-                AND r.format = ANY (p_formats) AND r.key_id = ANY (p_keys)
+                AND r.format = ANY (p_formats) AND (r.key_id = ANY (p_keys) OR r.stop_requested)
             ORDER BY r.created_at LIMIT p_fresh FOR UPDATE SKIP LOCKED) AS fresh
     )
     UPDATE runs_run r SET status = 'running', holder = p_holder, attempt = r.attempt + 1,
@@ -176,7 +176,7 @@ BEGIN
     RETURN QUERY
     UPDATE runs_run r SET status = CASE r.status WHEN 'queued' THEN 'paused' ELSE 'queued' END
         FROM ((SELECT w.id, w.status FROM runs_run w
-                WHERE w.status = 'queued' AND w.key_id = ANY (v_missing) LIMIT 1000)
+                WHERE w.status = 'queued' AND w.key_id = ANY (v_missing) AND NOT w.stop_requested LIMIT 1000)
             UNION ALL
             (SELECT w.id, w.status FROM runs_run w
                 WHERE w.status = 'paused' AND w.key_id = ANY (v_found) LIMIT 1000)) AS w

@@ -12,6 +12,7 @@ from pytest_django import Settings
 
 from liyagent.core.seal import KeyMissing
 from runs.models import Run
+from runs.stop import stop_run
 from runs.transcript import read_transcript
 from tests.unit.runs.carrying.conftest import World, calls, says
 from tests.unit.runs.carrying.vendor import Killed, die_before_effect
@@ -193,6 +194,20 @@ def test_a_run_whose_key_is_missing_is_paused_and_goes_on_when_it_is_back(
     assert world.sql("SELECT run, status FROM liyagent_pause_unreadable()") == [(run.id, "queued")]
     world.model.steps = [calls(("v/look", {"n": 1})), says("done")]
     assert third.carry().status == "answered"
+
+
+@pytest.mark.field("FL-41")
+def test_a_run_whose_key_is_gone_can_be_stopped(world: World, settings: Settings) -> None:
+    run = world.start(calls(("v/blind", {"n": 1})), says("done"))
+    with_keys(settings, ("k2", os.urandom(32)))
+    second = world.process("second")
+    pause = "SELECT run, status FROM liyagent_pause_unreadable()"
+    assert world.sql(pause) == [(run.id, "paused")]
+    stop_run(run_id=run.id, actor="olga", reason="its key is lost")
+    assert world.sql(pause) == []
+    ended = second.carry()
+    assert (ended.status, ended.reason, ended.losses) == ("stopped", "stopped by olga", 0)
+    assert world.vendor.received == []
 
 
 def test_nothing_of_the_words_is_stored_unsealed(world: World) -> None:
