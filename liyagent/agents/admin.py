@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
@@ -13,6 +14,7 @@ from liyagent.agents.definitions import contain_agent, release_agent, save_agent
 from liyagent.agents.fields import CHECKS, problems_of
 from liyagent.agents.models import Agent, AgentVersion
 from liyagent.core.errors import LiyagentError
+from liyagent.core.forms import PlainJSONField
 
 
 class AgentForm(forms.ModelForm[Agent]):
@@ -55,6 +57,7 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
     """Agents are switched off or contained, never deleted: runs name them."""
 
     form = AgentForm
+    formfield_overrides = {models.JSONField: {"form_class": PlainJSONField}}
     list_display = (
         "key",
         "name",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
+from django.db import models
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
 
 from liyagent.audit.record import record
 from liyagent.core.errors import LiyagentError
+from liyagent.core.forms import PlainJSONField
 from liyagent.gateway.approve import approve_tool
 from liyagent.gateway.models import Policy, Tool, ToolServer
 from liyagent.gateway.policy_versions import activate_policy, add_policy
@@ -51,6 +53,7 @@ class ToolAdmin(admin.ModelAdmin[Tool]):
     list_filter = ("server", "effect", "is_offered")
     search_fields = ("name", "description")
     readonly_fields = CATALOGUE
+    formfield_overrides = {models.JSONField: {"form_class": PlainJSONField}}
     actions = ("approve",)
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -9,10 +9,14 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
 from liyagent.agents.models import Agent
 from liyagent.asgi import application
+from liyagent.gateway.models import Tool, ToolServer
 from runs.models import Run
+from tests.databases import FreshDatabase
 from tests.flows.conftest import Api
 
 NO_ID = "00000000-0000-0000-0000-000000000000"
@@ -32,7 +36,7 @@ def cursor(at: str) -> str:
         (f"cursor={cursor('0001-01-01T00:00:00+23:00')}", "cursor wants"),
         (f"cursor={cursor('9999-12-31T23:59:59-23:00')}", "cursor wants"),
         (f"cursor={cursor('2026-01-01T00:00:00')}", "cursor wants"),
-        ("cursor=%00", "cursor wants"),
+        ("cursor=%00", "U+0000"),
     ],
 )
 def test_a_query_that_cannot_be_used_is_refused(operator: Api, query: str, said: str) -> None:
@@ -88,3 +92,49 @@ def test_a_body_in_chunks_is_read(operator: Api, agent: Agent) -> None:
     asyncio.run(application(scope, receive, send))
     assert told[0]["status"] == 400
     assert b"x: unknown field" in told[1]["body"]
+
+
+@pytest.fixture
+def console(fresh_db: FreshDatabase) -> Client:
+    """The console, seen by somebody who may do everything."""
+    client = Client(raise_request_exception=False)
+    client.force_login(User.objects.create_superuser("ada"))
+    return client
+
+
+@pytest.mark.parametrize(
+    ("patterns", "said"),
+    [
+        ("[" * 100_000, "nested deeper"),
+        ("[" + "9" * 5000 + "]", "digits"),
+        ("[NaN]", "patterns such as"),
+        ("[", "not JSON"),
+    ],
+    ids=["deep", "long", "nan", "cut"],
+)
+def test_json_in_a_form_that_cannot_be_kept_is_told_beside_its_field(
+    console: Client, agent: Agent, patterns: str, said: str
+) -> None:
+    answer = console.post(f"/admin/agents/agent/{agent.pk}/change/", {"tool_patterns": patterns})
+    assert answer.status_code == 200
+    assert said in str(answer.context["adminform"].form.errors["tool_patterns"])
+
+
+def test_json_of_a_contract_that_cannot_be_kept_is_told_beside_its_field(console: Client) -> None:
+    server = ToolServer.objects.create(key="s", url="http://h/")
+    tool = Tool.objects.create(server=server, name="t")
+    answer = console.post(f"/admin/gateway/tool/{tool.pk}/change/", {"undo": "[" * 100_000})
+    assert answer.status_code == 200
+    assert "nested deeper" in str(answer.context["adminform"].form.errors["undo"])
+
+
+@pytest.mark.parametrize("path", ["runs/run/?status__exact=%00", "runs/call/?fate=%00"])
+def test_a_list_is_filtered_by_nothing_that_cannot_be_stored(console: Client, path: str) -> None:
+    assert console.get(f"/admin/{path}").status_code == 400
+
+
+def test_markup_in_an_agents_words_is_shown_and_not_obeyed(console: Client, agent: Agent) -> None:
+    Agent.objects.update(name="<script>alert(1)</script>", model="<b>m</b>")
+    page = console.get("/admin/agents/agent/").content.decode()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
