@@ -1,0 +1,136 @@
+"""What the gates and the authority say by the time of a resume, of calls that were let through before (CR-14, CR-17)."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+
+from runs.models import Run
+from runs.start import start_run
+from tests.unit.runs.carrying.conftest import Process, World, calls, says
+from tests.unit.runs.carrying.vendor import Killed, die_before_effect
+
+NO_WRITES = """
+    UPDATE gateway_policy SET text = '@id("all") permit (principal, action, resource);
+        @id("frozen") forbid (principal, action, resource) when { context.effect == "write" };'
+"""
+GATES = {
+    "allow-list": ("UPDATE agents_agent SET tool_patterns = '[\"v/look\"]'", "v/"),
+    "policies": (NO_WRITES, "frozen"),
+    "no policy": ("UPDATE gateway_policy SET is_active = false", "polic"),
+    "contract change": (
+        "UPDATE gateway_tool SET fingerprint = 'new', approved_fingerprint = 'old'",
+        "manage.py tools approve",
+    ),
+    "posture, refused": ("UPDATE agents_agent SET write_posture = 'refuse'", "write"),
+    "posture, held": ("UPDATE agents_agent SET write_posture = 'hold'", "held"),
+    "tool withdrawn": ("UPDATE gateway_tool SET is_offered = false", "no tool v/blind"),
+    "server switched off": ("UPDATE gateway_toolserver SET is_enabled = false", "no tool v/blind"),
+}
+CONTAINED = {
+    "contained": "UPDATE agents_agent SET is_contained = true",
+    "switched off": "UPDATE agents_agent SET is_enabled = false",
+    "removed": "DELETE FROM agents_agent",
+}
+NO_LONGER = {
+    "not active": "UPDATE auth_user SET is_active = false",
+    "without the permission": "DELETE FROM auth_user_user_permissions",
+    "removed": "DELETE FROM auth_user_user_permissions; DELETE FROM auth_user",
+}
+
+
+def dies_in(world: World, tool: str) -> Process:
+    """Let the process that carries the queued run die in its call of `tool`."""
+    first = world.process("first")
+    die_before_effect(tool)
+    with pytest.raises(Killed):
+        first.carry()
+    return first
+
+
+@pytest.mark.promise("CR-14")
+@pytest.mark.parametrize(("change", "said"), GATES.values(), ids=GATES)
+def test_a_write_that_was_never_begun_passes_each_gate_as_it_stands_now(
+    world: World, change: str, said: str
+) -> None:
+    run = world.start(calls(("v/look", {}), ("v/blind", {"n": 2})), says("done"))
+    first = dies_in(world, "look")
+    world.sql(change)
+    world.lapse(first)
+    assert world.process("second").carry().status == "answered"
+    assert "blind" not in world.vendor.received
+    assert said in world.model.results()[1].lower()
+    assert not world.sql("SELECT 1 FROM runs_call WHERE run_id = %s", run.id)
+    told = [it.content for it in world.events(run) if it.kind == "tool.call"]
+    assert '"fate":"refused"' in told[1]
+
+
+@pytest.mark.promise("CR-14")
+@pytest.mark.parametrize("change", [change for change, _ in GATES.values()], ids=GATES)
+def test_a_keyed_write_in_doubt_is_not_sent_again_against_any_gate(
+    world: World, change: str
+) -> None:
+    run = world.start(calls(("v/keyed", {"n": 1})), says("done"))
+    first = dies_in(world, "keyed")
+    world.sql(change)
+    world.lapse(first)
+    assert world.process("second").carry().status == "answered"
+    assert world.vendor.received == ["keyed"]
+    assert world.call(run, 1).fate == "unknown"
+
+
+@pytest.mark.promise("CR-17")
+@pytest.mark.promise("CR-14")
+@pytest.mark.parametrize("change", CONTAINED.values(), ids=CONTAINED)
+@pytest.mark.parametrize("tool", ["look", "keyed", "readable"])
+def test_a_run_whose_agent_may_not_run_any_more_is_not_resumed(
+    world: World, tool: str, change: str
+) -> None:
+    world.start(calls((f"v/{tool}", {"n": 1}), ("v/blind", {"n": 2})), says("done"))
+    first = dies_in(world, tool)
+    world.sql(change)
+    world.prove_dead(first)
+    ended = world.process("second").carry()
+    assert ended.status == "failed"
+    assert "agent triage" in ended.reason
+    assert world.vendor.received == [tool]
+    assert len(world.model.asked) == 1
+
+
+@pytest.mark.promise("CR-17")
+@pytest.mark.parametrize("change", NO_LONGER.values(), ids=NO_LONGER)
+def test_a_run_is_resumed_only_for_who_may_still_run_agents(world: World, change: str) -> None:
+    user = get_user_model().objects.create_user("kim", password="x")
+    user.user_permissions.add(Permission.objects.get(codename="operate"))
+    ended = []
+    for _ in ("while they may", "when they may not"):
+        world.model.steps = [calls(("v/look", {"n": 1})), says("done")]
+        started = start_run(
+            agent_key="triage", task="t", entry="api", started_by="kim", mission="", request_id=""
+        )
+        first = dies_in(world, "look")
+        world.prove_dead(first)
+        world.process("second").carry()
+        ended.append(Run.objects.get(id=started.run_id))
+        world.sql(change)
+    assert [it.status for it in ended] == ["answered", "failed"]
+    assert "kim" in ended[1].reason
+    assert world.vendor.received == ["look", "look", "look"]
+
+
+@pytest.mark.promise("CR-17")
+@pytest.mark.parametrize("tool", ["look", "readable", "blind"])
+def test_a_stop_while_nobody_carries_the_run_ends_it_before_the_next_call(
+    world: World, tool: str
+) -> None:
+    run = world.start(calls((f"v/{tool}", {"n": 1}), ("v/keyed", {"n": 2})), says("done"))
+    first = dies_in(world, tool)
+    world.prove_dead(first)
+    world.sql("UPDATE runs_run SET stop_requested = true, stopped_by = 'op'")
+    ended = world.process("second").carry()
+    assert (ended.status, ended.reason) == ("stopped", "stopped by op")
+    assert world.vendor.of("keyed") == []
+    assert world.vendor.received.count(tool) == 1
+    assert len(world.model.asked) == 1
+    assert world.sql("SELECT 1 FROM runs_call WHERE run_id = %s AND fate = ''", run.id) == []
