@@ -109,6 +109,7 @@ def test_runs_are_found_by_id_and_filtered(root: Client, run: Run) -> None:
     assert "0 runs" in text(root.get("/admin/runs/run/?agent_key=other"))
 
 
+@pytest.mark.promise("CR-11")
 def test_a_run_shows_its_lease_calls_and_takeovers(root: Client, run: Run) -> None:
     page = text(root.get(f"/admin/runs/run/{run.id}/change/"))
     assert f"checkpoint:{run.id}: web-&lt;1&gt;" in page

@@ -159,6 +159,7 @@ def test_an_ended_run_is_told_in_full(reader: Api, operator: Api, script: Path) 
     assert {**without_words, "answer": "All is well."} == run
 
 
+@pytest.mark.promise("CR-11")
 def test_a_running_run_names_its_lease(operator: Api, agent: Agent) -> None:
     (run_id,) = start()
     holder = Holder.objects.create(

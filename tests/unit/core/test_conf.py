@@ -25,6 +25,12 @@ def test_the_first_seal_key_is_the_newest(tmp_path: Path) -> None:
     assert [name for name, _ in conf_with(tmp_path).seal_keys] == ["k2", "k1"]
 
 
+@pytest.mark.promise("CR-11")
+def test_a_lease_lasts_eight_seconds_and_is_looked_for_every_three(tmp_path: Path) -> None:
+    conf = conf_with(tmp_path)
+    assert (conf.lease_seconds, conf.sweep_seconds) == (8.0, 3.0)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
+import hashlib
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -28,6 +29,19 @@ def test_a_step_key_is_the_same_after_a_resume(world: World) -> None:
         provider_call_id=asked.calls[1].id,
     )
     assert [row["key"] for row in world.vendor.of("keyed")] == [expected]
+
+
+@pytest.mark.promise("CR-27")
+def test_a_step_key_is_the_same_in_every_process_and_release() -> None:
+    """Written out: a key with anything of the process, the time or chance in it would be another one here."""
+    key = step_key(
+        correlation_id=UUID("018f4f2e-0000-7000-8000-000000000001"),
+        loop="root",
+        steps_taken=3,
+        provider_call_id="toolu_9f3KqLm2",
+    )
+    text = b'["run-call","018f4f2e-0000-7000-8000-000000000001","root",3,"toolu_9f3KqLm2"]'
+    assert key == hashlib.sha256(text).hexdigest()
 
 
 @pytest.mark.promise("CR-27")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -52,10 +53,11 @@ def test_a_keyed_write_in_doubt_is_sent_again_with_its_key_and_applied_once(
         "done",
         "sent_with_same_key",
     )
+    (settled,) = world.audit("agent.call.settled")
+    assert (settled["settlement"], settled["fate"]) == ("sent_with_same_key", "done")
 
 
 @pytest.mark.promise("CR-24")
-@pytest.mark.promise("CR-01")
 def test_a_readable_write_that_happened_is_found_by_its_key_and_not_sent_again(
     world: World,
 ) -> None:
@@ -66,6 +68,8 @@ def test_a_readable_write_that_happened_is_found_by_its_key_and_not_sent_again(
     assert world.vendor.received == ["readable", "find"]
     assert (world.call(run, 1).fate, world.call(run, 1).settlement) == ("done", "read_back")
     assert world.vendor.of("readable")[0]["client_key"] in world.model.results()[0]
+    (settled,) = world.audit("agent.call.settled")
+    assert (settled["settlement"], settled["fate"]) == ("read_back", "done")
 
 
 @pytest.mark.promise("CR-24")
@@ -102,6 +106,8 @@ def test_a_blind_write_in_doubt_is_told_as_unknown_and_not_sent_again(
     assert world.call(run, 1).fate == "unknown"
     (settled,) = world.audit("agent.call.settled")
     assert settled["settlement"] == "told_unknown"
+    (resumed,) = world.audit("agent.run.crash_resumed")
+    assert resumed["calls"] == [{"index": 0, "call": "v/blind", "settlement": "told_unknown"}]
 
 
 @pytest.mark.promise("CR-26")
@@ -133,6 +139,39 @@ def test_a_positional_id_is_no_identity_so_a_keyed_write_is_not_sent_again(
     assert ended.status == "answered"
     assert world.vendor.received == ["keyed"]
     assert world.call(run, 1).step_key.startswith("fresh-")
+
+
+@pytest.mark.promise("CR-30")
+@pytest.mark.field("FL-44")
+@pytest.mark.parametrize("name", ["call_0", "0", "keyed"])
+def test_positions_that_begin_anew_each_step_are_not_taken_for_one_call(
+    world: World, name: str
+) -> None:
+    """A vendor that dedupes on the key would swallow the second write."""
+    same = [calls(("v/keyed", {"n": 1}), ids=[name]) for _ in range(2)]
+    for _ in ("one run", "another run"):
+        world.start(*same, says("done"))
+        assert world.process().carry().status == "answered"
+    assert len({it["key"] for it in world.vendor.of("keyed")}) == 4
+
+
+@pytest.mark.promise("CR-30")
+@pytest.mark.field("FL-44")
+def test_an_id_that_two_calls_of_a_step_share_names_neither(world: World) -> None:
+    shared = ["toolu_9f3KqLm2", "toolu_9f3KqLm2"]
+    run = world.start(calls(("v/keyed", {"n": 1}), ("v/keyed", {"n": 2}), ids=shared), says("done"))
+    first = world.process("first")
+    world.vendor.after_effect = lambda _tool: die_after_effect("keyed")
+    with pytest.raises(Killed):
+        first.carry()
+    world.lapse(first)
+    assert world.process("second").carry().status == "answered"
+    assert [it["n"] for it in world.vendor.of("keyed")] == [1, 2]
+    assert world.vendor.received == ["keyed", "keyed"]
+    assert world.call(run, 1, 1).settlement == "told_unknown"
+    kept, unknown = world.model.results()
+    assert '"n":1' in kept
+    assert "unknown" in unknown
 
 
 @pytest.mark.promise("CR-25")
@@ -170,10 +209,28 @@ def test_a_call_never_begun_passes_the_gates_as_they_stand_now(world: World) -> 
     assert world.vendor.received == ["look", "blind"]
     assert "v/look" in world.model.results()[0]
     assert not world.sql("SELECT 1 FROM runs_call WHERE run_id = %s AND tool = 'look'", run.id)
+    (refused, _) = [it.content for it in world.events(run) if it.kind == "tool.call"]
+    assert '"fate":"refused"' in refused
+
+
+@pytest.mark.field("FL-40")
+def test_every_outcome_that_was_kept_is_opened_for_the_model(world: World) -> None:
+    tools = ("keyed", "readable", "blind")
+    asked = [*((f"v/{tool}", {"n": n}) for n, tool in enumerate(tools)), ("v/look", {})]
+    world.start(calls(*asked), says("done"))
+    first = world.process("first")
+    die_before_effect("look")
+    with pytest.raises(Killed):
+        first.carry()
+    world.lapse(first)
+    assert world.process("second").carry().status == "answered"
+    assert world.vendor.received == [*tools, "look", "look"]
+    *kept, fresh = (json.loads(it) for it in world.model.results())
+    assert kept == world.vendor.rows
+    assert fresh == {"seen": {}}
 
 
 @pytest.mark.field("FL-49")
-@pytest.mark.field("FL-40")
 def test_a_resumed_request_has_one_result_a_call_in_order(world: World) -> None:
     three = calls(
         ("v/keyed", {"n": 1}), ("v/blind", {"n": 2}), ("v/readable", {"n": 3}), ("v/nope", {})

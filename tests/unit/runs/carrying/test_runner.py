@@ -12,12 +12,13 @@ import pytest
 
 from liyagent.leases.holding import register_holder
 from liyagent.leases.identity import own_identity
+from liyagent.providers.types import ModelAnswer, ModelRequest
 from runs import hot, loop
 from runs.checkpoint import keyring
 from runs.models import Run
 from runs.renewal import Renewal
 from runs.runner import FORMATS, Carried, Runner
-from tests.unit.runs.carrying.conftest import World, calls, says
+from tests.unit.runs.carrying.conftest import Model, World, calls, says
 from tests.unit.runs.carrying.vendor import VENDOR
 
 CUTS = 12
@@ -64,13 +65,13 @@ class Gate:
         self.opened.wait(10)
 
 
-@pytest.mark.promise("CR-01")
 def test_a_queued_run_is_taken_and_ends(world: World, runner: Runner) -> None:
     run = world.start(calls(("v/blind", {"n": 1})), says("done"))
     eventually(lambda: status_of(run) == "answered")
     eventually(lambda: runner.carried() == [])
 
 
+@pytest.mark.promise("CR-18")
 def test_an_attempt_that_breaks_counts_as_a_loss_and_the_third_fails_the_run(
     world: World, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,7 +87,6 @@ def test_an_attempt_that_breaks_counts_as_a_loss_and_the_third_fails_the_run(
 
 
 @pytest.mark.field("FL-23")
-@pytest.mark.promise("CR-18")
 def test_a_drain_hands_back_at_the_next_boundary_without_a_loss(
     world: World, runner: Runner
 ) -> None:
@@ -275,18 +275,28 @@ def test_connections_cut_at_any_moment_are_no_loss_and_double_nothing(
 
 @pytest.mark.field("FL-29")
 def test_no_session_is_idle_in_a_transaction_while_a_call_is_on_its_way(
-    world: World, runner: Runner
+    world: World, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate = Gate()
-    VENDOR.after_effect = gate
+    """At the vendor and at the model; no transaction is open, so the server's limit ends no session."""
+    gates = {name: Gate() for name in ("model", "vendor")}
+    VENDOR.after_effect = gates["vendor"]
+    ask = type(world.model).ask
+
+    def ask_slowly(model: Model, request: ModelRequest) -> ModelAnswer:
+        if request.steps_taken == 1:
+            gates["model"]("ask")
+        return ask(model, request)
+
+    monkeypatch.setattr(type(world.model), "ask", ask_slowly)
     run = world.start(calls(("v/blind", {"n": 1})), says("done"))
-    assert gate.reached.wait(5)
-    rows = world.sql(
-        "SELECT query FROM pg_stat_activity WHERE datname = current_database()"
-        " AND state LIKE 'idle in transaction%%'"
-    )
-    assert rows == []
-    gate.opened.set()
+    for name in ("vendor", "model"):
+        assert gates[name].reached.wait(5)
+        rows = world.sql(
+            "SELECT query FROM pg_stat_activity WHERE datname = current_database()"
+            " AND state LIKE 'idle in transaction%%'"
+        )
+        assert rows == [], name
+        gates[name].opened.set()
     eventually(lambda: status_of(run) == "answered")
 
 

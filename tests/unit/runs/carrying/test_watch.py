@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import psycopg
 import pytest
+from pytest_django import Settings
 
 from liyagent.leases.identity import own_identity
 from liyagent.leases.models import Holder
@@ -32,6 +35,37 @@ def test_a_dead_holder_is_remembered_while_a_locked_run_of_it_is_still_to_be_cla
     claimed = Run.objects.get(id=run.id)
     assert (claimed.status, claimed.last_loss, claimed.losses) == ("queued", "proof", 1)
     assert not Holder.objects.filter(id=dead.holder).exists()
+
+
+@pytest.mark.promise("CR-11")
+@pytest.mark.promise("CR-13")
+@pytest.mark.field("FL-16")
+def test_the_leader_claims_what_lapsed_at_each_tick_and_another_leads_once_it_is_silent(
+    world: World, settings: Settings
+) -> None:
+    """By the lease alone: the processes are alive, so nothing proves them dead."""
+    settings.LIYAGENT = dataclasses.replace(settings.LIYAGENT, lease_seconds=0.0, sweep_seconds=0.0)
+    leader, other = (
+        Watch(Runner(world.process(name).holder, name=name), identity=own_identity())
+        for name in ("leader", "other")
+    )
+    for watch in (leader, other):
+        world.sql("UPDATE leases_lease SET until = liyagent_now() + interval '1 h'")
+        run = world.start(says("done"))
+        stalled = world.process("stalled")
+        stalled.take()
+        if watch is other:
+            world.sql("UPDATE leases_lease SET until = liyagent_now() - interval '1 s'")
+        watch.look_once()
+        assert Run.objects.get(id=run.id).status == "running"
+        world.sql(
+            "UPDATE leases_holder SET renew_by = liyagent_now() - interval '1 s' WHERE id = %s",
+            stalled.holder,
+        )
+        watch.look_once()
+        lost = Run.objects.get(id=run.id)
+        assert (lost.status, lost.losses, lost.last_loss) == ("queued", 1, "lapse")
+        assert world.process("third").carry().status == "answered"
 
 
 def test_the_sweep_s_connection_ages_from_the_first_look_on(world: World) -> None:
