@@ -194,6 +194,7 @@ def test_a_call_that_cannot_be_looked_for_does_not_keep_the_others_from_it(world
     assert world.call(run, 1).late_finding == "found"
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_thread_that_dies_ends_its_process_and_one_that_is_told_to_end_does_not() -> None:
     deaths: list[str] = []
     ending = threading.Event()
