@@ -13,7 +13,7 @@ from runs.models import Part, Run
 
 
 def read_transcript(run: Run) -> dict[str, Any]:
-    """Return `messages`, `answer` (None before the end) and `is_complete`.
+    """Return `messages`, `answer` (None before the end), `reason` (why it ended, if with none) and `is_complete`.
 
     An ended run's words are its transcript (of one recorded as metadata the answer alone); a living run's
     are what its checkpoint holds. Raises `KeyMissing` where its key is not on the ring, `SealBroken`.
@@ -21,11 +21,16 @@ def read_transcript(run: Run) -> dict[str, Any]:
     kept = Transcript.objects.filter(run_id=run.id).first()
     if kept is not None:
         told = sealer_of(run).open(bytes(kept.sealed), kind=TRANSCRIPT, number=0)
-        return {"messages": told["messages"], "answer": told["answer"], "is_complete": True}
+        return {
+            "messages": told["messages"],
+            "answer": told["answer"],
+            "reason": told.get("reason", run.reason),
+            "is_complete": True,
+        }
     if run.is_ended:
-        return {"messages": [], "answer": None, "is_complete": True}
+        return {"messages": [], "answer": None, "reason": run.reason, "is_complete": True}
     messages = [told_message(it) for it in messages_of(_parts(run), instructions="")]
-    return {"messages": messages, "answer": None, "is_complete": False}
+    return {"messages": messages, "answer": None, "reason": "", "is_complete": False}
 
 
 def _parts(run: Run) -> list[Any]:

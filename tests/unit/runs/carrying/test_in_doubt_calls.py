@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from runs.transcript import read_transcript
 from tests.unit.runs.carrying.conftest import Process, World, calls, says
 from tests.unit.runs.carrying.vendor import Killed, die_after_effect, die_before_effect
 
@@ -317,6 +318,8 @@ def test_a_run_lost_more_than_twice_is_failed_with_the_reason_and_sends_nothing(
     ended = world.process("second").carry()
     assert ended.status == "failed"
     assert "lost 3 times" in ended.reason
+    told = read_transcript(ended)
+    assert (told["reason"], told["is_complete"]) == (ended.reason, True)
     assert world.vendor.received == ["blind"]
     call = world.call(run, 1)
     assert (call.fate, call.settlement) == ("unknown", "run_ended")
