@@ -27,6 +27,8 @@ ENVIRONMENT = {
     "LIYAGENT_LATE_LOOK_SECONDS": "0.3",
     "LIYAGENT_ALLOWED_PRIVATE_HOSTS": "127.0.0.1,localhost",
 }
+# A test that counts log bytes still finds them while other tests write.
+SETTINGS = {"wal_keep_size": "2GB"}
 MARKERS = (
     "promise(id): the promise of the product that this test proves",
     "field(id): the field case that this test covers",
@@ -52,5 +54,7 @@ def _prepare(config: pytest.Config) -> None:
     stack.callback(shutil.rmtree, state_dir, ignore_errors=True)
     os.environ.update(ENVIRONMENT, LIYAGENT_STATE_DIR=state_dir)
     if not os.environ.get("DATABASE_URL"):
-        os.environ["DATABASE_URL"] = stack.enter_context(ephemeral_cluster()).url(DATABASE)
+        os.environ["DATABASE_URL"] = stack.enter_context(ephemeral_cluster(settings=SETTINGS)).url(
+            DATABASE
+        )
         stack.callback(os.environ.pop, "DATABASE_URL", None)

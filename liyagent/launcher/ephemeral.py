@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -21,13 +21,13 @@ DATABASE = "liyagent"
 
 
 @contextmanager
-def ephemeral_cluster() -> Iterator[Cluster]:
+def ephemeral_cluster(*, settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
     """Run a cluster with an empty database `liyagent` in a temporary directory, removed afterwards."""
     place = Path(tempfile.mkdtemp(prefix="liyagent-postgres-"))
     try:
         user = server_user()
         os.chown(place, user.uid, user.gid)
-        with Cluster(place / "data") as cluster:
+        with Cluster(place / "data", settings=settings) as cluster:
             cluster.create_database(DATABASE)
             yield cluster
     finally:
