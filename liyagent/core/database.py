@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from threading import Lock
 from typing import Any
@@ -10,7 +11,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from django.conf import settings
 from psycopg import Connection, connect
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.errors import Diagnostic
 from psycopg_pool import ConnectionPool
+
+logger = logging.getLogger(__name__)
 
 HOT_CONNECTIONS = 12
 # Who asks waits this long for a connection, and then asks again. A pool that finds no database gives up sooner,
@@ -98,14 +102,23 @@ def _open_pool(url: str) -> ConnectionPool[Connection[tuple[Any, ...]]]:
             "application_name": "liyagent hot",
             **_unless_said(url),
         },
-        configure=_prepare_where_sessions_last,
+        configure=_set_up,
         check=None,
     )
 
 
-def _prepare_where_sessions_last(connection: Connection[tuple[Any, ...]]) -> None:
-    """Prepare statements at their first use, but not behind a pooler: there the next one may meet another backend."""
+def _set_up(connection: Connection[tuple[Any, ...]]) -> None:
+    """Prepare statements at their first use, but not behind a pooler: there the next one may meet another backend.
+
+    What a statement warns of, as of events that it had to drop (EV-07), belongs into this process's log.
+    """
     connection.prepare_threshold = 0 if leads_to_its_server(connection) else None
+    connection.add_notice_handler(_log_warning)
+
+
+def _log_warning(told: Diagnostic) -> None:
+    if told.severity_nonlocalized == "WARNING":
+        logger.warning("the database warns: %s", told.message_primary)
 
 
 def leads_to_its_server(connection: Connection[tuple[Any, ...]]) -> bool:

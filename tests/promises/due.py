@@ -21,7 +21,10 @@ DUE = {
         text="Any process takes over the work of a dead one; no state lives in a process.",
         part="agent runs",
     ),
-    "CR-09": Due(text="A step and the calls it asks for are stored, sealed, before one is made."),
+    "CR-09": Due(
+        text="A step and the calls it asks for are stored, sealed, before one is made.",
+        part="all but delegation keys",
+    ),
     "CR-10": Due(
         text="A call that changes something is marked just before it is made; a read never is.",
         part="tool calls",

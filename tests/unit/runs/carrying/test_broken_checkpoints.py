@@ -210,6 +210,23 @@ def test_a_run_whose_key_is_gone_can_be_stopped(world: World, settings: Settings
     assert world.vendor.received == []
 
 
+@pytest.mark.field("FL-41")
+def test_a_run_sealed_with_the_old_key_goes_on_where_the_new_one_is_first(
+    world: World, settings: Settings
+) -> None:
+    """Its process died under the old key; whoever has both goes on, in either order, and its words stay readable."""
+    old, new = settings.LIYAGENT.seal_keys[0], ("k2", os.urandom(32))
+    for keys in ((new, old), (old, new)):
+        run = left_in_doubt(world)
+        with_keys(settings, *keys)
+        ended = world.process("second").carry()
+        assert (ended.id, ended.status) == (run.id, "answered")
+        assert read_transcript(ended)["answer"] == "done"
+        world.start(says("sealed with the newest"))
+        assert world.process("second").carry().key_id == keys[0][0]
+        with_keys(settings, old)
+
+
 def test_nothing_of_the_words_is_stored_unsealed(world: World) -> None:
     secret = "xyzzy-" + base64.b32encode(os.urandom(10)).decode()
     world.sql("UPDATE agents_agent SET recording = 'metadata'")

@@ -237,7 +237,9 @@ def test_a_step_of_reads_costs_one_commit_and_a_write_two_more(
 
 
 @pytest.mark.promise("EV-07")
-def test_events_that_cannot_be_written_never_hold_up_the_run(world: World) -> None:
+def test_events_that_cannot_be_written_never_hold_up_the_run(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     world.sql(
         "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'disk full'; END $$"
     )
@@ -249,3 +251,4 @@ def test_events_that_cannot_be_written_never_hold_up_the_run(world: World) -> No
     assert (ended.status, ended.events_missing) == ("answered", 5)
     assert world.events(run) == []
     assert len(world.vendor.of("blind")) == 1
+    assert f"events of run {run.id} dropped: disk full" in caplog.text
