@@ -50,6 +50,8 @@ def charged(place: Place, runs: Sequence[UUID]) -> list[tuple[int, int]]:
 
 
 @pytest.mark.field("FL-01")
+@pytest.mark.field("FL-02")
+@pytest.mark.promise("CR-11")
 def test_a_write_of_two_leases_is_made_once_while_sweeps_and_rings_go_on(place: Place) -> None:
     place.stage.vendors.set_pace("servicenow", before_ms=0, after_ms=2_500 * LEASE_SECONDS)
     place.one("SELECT pg_stat_reset() IS NULL AS done")

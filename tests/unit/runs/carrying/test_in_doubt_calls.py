@@ -111,6 +111,19 @@ def test_a_blind_write_in_doubt_is_told_as_unknown_and_not_sent_again(
     assert resumed["calls"] == [{"index": 0, "call": "v/blind", "settlement": "told_unknown"}]
 
 
+@pytest.mark.promise("CR-22")
+@pytest.mark.field("FL-08")
+def test_a_field_that_looks_like_a_key_makes_no_write_one_to_be_sent_again(world: World) -> None:
+    run, first = die_within(
+        world, die_after_effect, "blind", {"n": 1, "idempotency_key": "k-1", "client_key": "k-1"}
+    )
+    world.lapse(first)
+    assert world.process("second").carry().status == "answered"
+    assert world.vendor.received == ["blind"]
+    assert world.vendor.rows[0]["idempotency_key"] == "k-1"
+    assert world.call(run, 1).settlement == "told_unknown"
+
+
 @pytest.mark.promise("CR-26")
 def test_a_short_vendor_window_is_settled_and_not_sent_again(world: World) -> None:
     world.sql("UPDATE gateway_tool SET key_window_seconds = 300 WHERE name = 'keyed'")

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from events.chain import first_break
 from events.models import EventHead
+from liyagent.gateway.local import local_tool
+from liyagent.gateway.models import Tool, ToolServer
+from liyagent.gateway.outcome import Payload
 from liyagent.providers.types import Message, Role
 from runs.checkpoint import load, open_checkpoint
 from tests.unit.runs.carrying.conftest import World, calls, never, says
@@ -85,6 +93,52 @@ def test_a_resume_goes_on_with_conversation_history_and_counters_as_they_were(
         (Role.USER, "look after it"),
     ]
     assert unhurt[1] == (3, 3, 11_100, 777)
+
+
+class Level(Enum):
+    """How bad it is."""
+
+    HIGH = "p1"
+
+
+@local_tool("v/odd")
+def odd(_payload: Payload) -> Any:
+    """A write that answers with values that JSON does not have."""
+    return {
+        "at": datetime(2026, 10, 25, 2, 30, tzinfo=UTC),
+        "day": date(2026, 10, 25),
+        "cost": Decimal("10.10"),
+        "id": UUID("018f4f2e-0000-7000-8000-000000000001"),
+        "bytes": b"\x00\xff",
+        "set": {"one"},
+        "level": Level.HIGH,
+        "load": math.nan,
+        "text": "boot\x00ok \ud83d",
+    }
+
+
+@pytest.mark.field("FL-42")
+@pytest.mark.field("FL-32")
+@pytest.mark.field("FL-33")
+@pytest.mark.field("FL-34")
+def test_odd_values_are_after_a_resume_what_they_were_before(world: World) -> None:
+    Tool.objects.create(server=ToolServer.objects.get(key="v"), name="odd")
+    told = []
+    for dies in (False, True):
+        run = world.start(calls(("v/odd", {}), ("v/look", {})), says("done"))
+        first = world.process("first")
+        if dies:
+            die_before_effect("look")
+            with pytest.raises(Killed):
+                first.carry()
+            world.prove_dead(first)
+        assert world.process("second").carry().status == "answered"
+        events = [json.loads(it.content) for it in world.events(run) if it.kind == "tool.call"]
+        told.append((world.model.results()[0], events[0]["result"]))
+    (unhurt, in_event), resumed = told
+    assert resumed == (unhurt, in_event)
+    assert json.loads(unhurt) == in_event
+    assert (in_event["cost"], in_event["text"]) == ("10.10", "boot\ufffdok \ufffd")
 
 
 @pytest.mark.promise("EV-05")
