@@ -111,6 +111,28 @@ def test_the_chain_does_not_depend_on_the_settings_of_a_session(server: Server) 
     assert len(chain(server.watcher, fence.correlation)) == 2
 
 
+@pytest.mark.promise("EV-02")
+@pytest.mark.field("FL-36")
+def test_a_chain_verifies_after_it_was_written_out_and_read_in_again(server: Server) -> None:
+    """As a dump and a restore do it, by text, into tables without our types' help."""
+    connection, elsewhere = server.connect(), server.connect()
+    fence = start_run(connection, mission="mission:\u00fc")
+    assert step(connection, fence, 1, events=[("step", content) for content in ODD_CONTENTS])
+    before = chain(connection, fence.correlation)
+    connection.execute("SET TimeZone = 'Asia/Kathmandu'")
+    for table in ("events_runevent", "events_eventhead"):
+        with connection.cursor().copy(f"COPY {table} TO STDOUT") as out:
+            dumped = b"".join(out)
+        elsewhere.execute(f"CREATE TEMP TABLE {table} (LIKE public.{table})")
+        with elsewhere.cursor().copy(f"COPY pg_temp.{table} FROM STDIN") as into:
+            into.write(dumped)
+    # A temporary table stands before one of its name.
+    assert chain(elsewhere, fence.correlation) == before
+    elsewhere.execute("UPDATE events_runevent SET content = content || ' ' WHERE number = 3")
+    with pytest.raises(AssertionError):
+        chain(elsewhere, fence.correlation)
+
+
 @pytest.mark.promise("EV-05")
 def test_a_resumed_run_and_its_children_continue_the_same_chain(server: Server) -> None:
     connection = server.connect()

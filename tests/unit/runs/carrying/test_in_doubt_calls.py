@@ -333,6 +333,7 @@ def test_a_run_lost_more_than_twice_is_failed_with_the_reason_and_sends_nothing(
     assert "lost 3 times" in ended.reason
     told = read_transcript(ended)
     assert (told["reason"], told["is_complete"]) == (ended.reason, True)
+    assert world.sql("SELECT run_id FROM transcripts_transcript") == [(run.id,)]
     assert world.vendor.received == ["blind"]
     call = world.call(run, 1)
     assert (call.fate, call.settlement) == ("unknown", "run_ended")
