@@ -7,8 +7,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from runs.checkpoint import load, open_checkpoint
 from runs.keys import step_key
-from tests.unit.runs.carrying.conftest import World, calls, says
+from runs.scope import RunScope
+from tests.unit.gateway.support import a_call
+from tests.unit.runs.carrying.conftest import World, calls, never, says
 from tests.unit.runs.carrying.vendor import Killed, die_before_effect
 
 
@@ -29,6 +32,24 @@ def test_a_step_key_is_the_same_after_a_resume(world: World) -> None:
         provider_call_id=asked.calls[1].id,
     )
     assert [row["key"] for row in world.vendor.of("keyed")] == [expected]
+
+
+@pytest.mark.promise("CR-27")
+def test_a_step_key_follows_from_what_the_checkpoint_says_of_its_run(world: World) -> None:
+    """Of a child: it has an id and a loop of its own, and its root's correlation id."""
+    run = world.start(says("done"))
+    ((_, attempt),) = world.process().take()
+    checkpoint = open_checkpoint(load(run.id, attempt=attempt, give_up=never), give_up=never)
+    checkpoint.run.correlation_id, checkpoint.run.loop = uuid4(), "a-delegation"
+    call = a_call(provider_call_id="toolu_9f3KqLm2")
+    assert RunScope(checkpoint, step=4, step_ids=[call.provider_call_id]).step_key(
+        call
+    ) == step_key(
+        correlation_id=checkpoint.run.correlation_id,
+        loop="a-delegation",
+        steps_taken=4,
+        provider_call_id="toolu_9f3KqLm2",
+    )
 
 
 @pytest.mark.promise("CR-27")
