@@ -9,7 +9,6 @@ from uuid import UUID
 
 import pytest
 
-from liyagent.demo.vendors.process import VENDORS
 from tests.processes.place import LEASE_SECONDS, Place
 from tests.processes.test_outages import HELD, KINDS, TAKES_NOTHING, assert_kept, charged
 from tests.trials.watch import Row
@@ -17,8 +16,10 @@ from tests.trials.watch import Row
 # The first test of this file waits for all that is set up.
 pytestmark = [pytest.mark.timeout(180)]
 
-# The effect is there long before a lease ends; the answer is not.
-EFFECT_MS, ANSWER_MS = 300, 6_000
+# The effect is there long before a lease ends; the answer is not. Of a keyed write it comes sooner: while the first
+# request is in progress the same key is a conflict, and is asked again for a second and a half alone (ruling 9).
+EFFECT_MS = 300
+ANSWER_MS = {"incident": 1_200, "jira": 6_000, "servicenow": 6_000}
 GIVEN_UP = "this attempt is no longer ours"
 RENEWS = (
     "SELECT count(*)::int AS n FROM leases_holder WHERE id = ANY(%s) AND renew_by > liyagent_now()"
@@ -30,12 +31,12 @@ RESUMES = "SELECT count(*)::int AS n FROM audit_auditrow WHERE action = 'agent.r
 
 def in_their_writes(place: Place, *kinds: str) -> list[UUID]:
     """Start runs that A alone carries, and return once each vendor has a write of them in its hands."""
-    for vendor in VENDORS:
-        place.stage.vendors.set_pace(vendor, before_ms=EFFECT_MS, after_ms=ANSWER_MS)
+    for vendor, answer_ms in ANSWER_MS.items():
+        place.stage.vendors.set_pace(vendor, before_ms=EFFECT_MS, after_ms=answer_ms)
     at_b = place.holders("B")
     place.watch.rows(TAKES_NOTHING, [True, at_b])
     runs = place.start_runs(*kinds, at="A")
-    for vendor in VENDORS:
+    for vendor in ANSWER_MS:
         place.wait_for_requests(vendor, runs)
     assert place.one(HELD, place.holders("A"), runs) == len(runs)
     return runs
@@ -109,7 +110,7 @@ def test_a_process_that_is_killed_and_started_again_at_once_keeps_no_run_of_its_
 
 @pytest.mark.field("FL-23")
 def test_a_process_that_is_told_to_end_hands_over_and_charges_no_run_a_loss(place: Place) -> None:
-    """Its grace is a second; each vendor answers later than that."""
+    """Its grace is a second; two of the vendors answer later than that."""
     runs = in_their_writes(place, *KINDS)
     place.stage.signal("A", signal.SIGTERM)
     told_at = time.monotonic()
