@@ -388,4 +388,53 @@ END $$;
             f"{FENCES}test_a_write_whose_answer_was_lost_answers_again_and_writes_nothing_twice",
         ),
     ),
+    Guard(
+        name="the leader sweeps at each tick",
+        file="runs/watch.py",
+        search="        self.sweep()\n",
+        replace="",
+        tests=(
+            f"{CARRYING}test_watch.py::test_the_leader_claims_what_lapsed_at_each_tick_and_another_leads_once_it_is_silent",
+        ),
+    ),
+    Guard(
+        name="a starter needs the permission still",
+        file="runs/authority.py",
+        search='user is not None and user.has_perm("agents.operate")',
+        replace="user is not None",
+        tests=(
+            f"{CARRYING}test_gates_again.py::test_a_run_is_resumed_only_for_who_may_still_run_agents",
+        ),
+    ),
+    Guard(
+        name="a resume is judged by today's configuration",
+        file="runs/checkpoint.py",
+        search="        config=stored.config,\n        now=stored.now,\n",
+        replace="        config=1,\n        now=stored.now,\n",
+        tests=(
+            f"{CARRYING}test_gates_again.py::test_a_write_that_was_never_begun_passes_each_gate_as_it_stands_now",
+        ),
+    ),
+    Guard(
+        name="an id that a step repeats is no identity",
+        file="runs/keys.py",
+        search="    if step_ids.count(provider_call_id) > 1:\n        return False\n",
+        replace="",
+        tests=(f"{IN_DOUBT}test_an_id_that_two_calls_of_a_step_share_names_neither",),
+    ),
+    Guard(
+        name="the step is written before its calls are made",
+        file=LOOP,
+        search="""            pending = self._write_step(answer, results)
+            results = self._make_calls(pending)
+""",
+        replace="""            early = Pending(step=self.checkpoint.counters.steps, calls=answer.calls, was_cut=False)
+            made = self._make_calls(early)
+            self._write_step(answer, results)
+            results = made
+""",
+        tests=(
+            f"{CARRYING}test_write_ahead.py::test_when_a_call_reaches_its_vendor_all_that_a_resume_needs_is_stored",
+        ),
+    ),
 )
