@@ -11,7 +11,7 @@ export FULL JSON
 
 PY := .venv/bin/python
 # Values that let the settings be read where nothing is decrypted and no secret is needed.
-DUMMY := LIYAGENT_SECRET_KEY=only-for-checks LIYAGENT_SEAL_KEYS=k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=
+DUMMY := LIYAGENT_SECRET_KEY=only-for-checks-only-for-checks-only-for-checks-only LIYAGENT_SEAL_KEYS=k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=
 NO_DATABASE := $(DUMMY) DATABASE_URL=postgresql://nobody:none@127.0.0.1:1/none
 
 help: ## list what can be made

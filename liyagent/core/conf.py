@@ -24,6 +24,7 @@ from liyagent.core.errors import BadSetting
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 SEAL_KEY_BYTES = 32
+SECRET_CHARACTERS = 50
 MOST_DIGITS = 18
 OURS = ("LIYAGENT_", "TICKETIQ_", "DATABASE_URL")
 # The column that a run keeps it in holds 64.
@@ -226,10 +227,13 @@ def _word_left(state_dir: Path) -> Path:
 
 def _secret(env: Mapping[str, str], name: str, *, debug: bool, path: Path) -> str:
     value = env.get(name, "")
-    if value:
+    if value and (debug or len(value) >= SECRET_CHARACTERS):
         return value
     if not debug:
-        raise BadSetting(f"{name} is not set; it wants 50 random characters, kept secret")
+        is_what = "too short" if value else "not set"
+        raise BadSetting(
+            f"{name} is {is_what}; it wants {SECRET_CHARACTERS} random characters, kept secret"
+        )
     return _development_secret(path, make=lambda: secrets.token_urlsafe(48))
 
 

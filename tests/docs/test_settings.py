@@ -51,7 +51,7 @@ def test_a_written_default_is_the_default(name: str, tmp_path: Path) -> None:
 
 
 def test_debug_is_off_unless_it_is_switched_on(tmp_path: Path) -> None:
-    keys = {"LIYAGENT_SECRET_KEY": "s", "LIYAGENT_SEAL_KEYS": f"k1:{'A' * 43}="}
+    keys = {"LIYAGENT_SECRET_KEY": "s" * 50, "LIYAGENT_SEAL_KEYS": f"k1:{'A' * 43}="}
     env = {"DATABASE_URL": NEEDED["DATABASE_URL"], **keys}
     assert read_conf(env, base_dir=tmp_path).debug is (SETTINGS["LIYAGENT_DEBUG"] == "`true`")
 

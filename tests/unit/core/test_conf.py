@@ -49,6 +49,7 @@ def test_a_lease_lasts_eight_seconds_and_is_looked_for_every_three(tmp_path: Pat
         ("LIYAGENT_SEAL_KEYS", f"{'k' * 65}:{KEY}", "1 to 64"),
         ("LIYAGENT_SEAL_KEYS", f"k1:{KEY},k1:{KEY}", "twice"),
         ("LIYAGENT_SECRET_KEY", "", "is not set"),
+        ("LIYAGENT_SECRET_KEY", "s" * 49, "is too short"),
         ("LIYAGENT_DIGEST_KEY", "\udcff", "not UTF-8"),
         ("LIYAGENT_ALLOWED_PRIVATE_HOSTS", "10.0.0.0/99", "10.1.0.0/16"),
         ("LIYAGENT_ALLOWED_PRIVATE_HOSTS", "http://10.0.0.1", "10.1.0.0/16"),
