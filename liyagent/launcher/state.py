@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import secrets
 from collections.abc import Iterator
@@ -54,7 +53,8 @@ class State:
         """Return the data directory, which the server's user can reach.
 
         As root the server runs as somebody else: its group may then pass through the state directory. Below
-        a closed parent (a checkout in /root) the data lie in /var/lib/liyagent, and a link here says so.
+        a closed parent (a checkout in /root) the data lie in /var/lib/liyagent under a random name, and a link here
+        is the only memory of it: whoever deletes the state directory starts anew, never with old data.
         """
         place = self.root / "postgres"
         user = server_user(place)
@@ -65,9 +65,8 @@ class State:
             self.root.chmod(0o710)
             return place
         if not place.is_symlink():
-            mark = hashlib.sha256(str(self.root.resolve()).encode()).hexdigest()[:16]
-            elsewhere = REACHABLE / mark
-            elsewhere.mkdir(mode=0o755, parents=True, exist_ok=True)
+            elsewhere = REACHABLE / secrets.token_hex(8)
+            elsewhere.mkdir(mode=0o755, parents=True)
             place.symlink_to(elsewhere / "postgres")
         return place
 
