@@ -20,6 +20,7 @@ from liyagent.gateway.outcome import Fate
 from liyagent.leases.models import Holder
 from runs.head import BODIES, calls_of, lease_of, takeovers_of
 from runs.models import Call, Run
+from runs.unknown import UNKNOWN, having_unknown_writes, with_unknown_writes
 
 CALL_COLUMNS = (
     "step",
@@ -45,6 +46,7 @@ SHOWN_FIRST = (
     "ended_at",
     "model_steps",
     "losses",
+    "unknown",
     "lease",
 )
 
@@ -65,22 +67,44 @@ class ByAgent(admin.SimpleListFilter):
         return queryset.filter(agent_key=self.value()) if self.value() else queryset
 
 
+class ByUnknown(admin.SimpleListFilter):
+    """Chooses the runs a person has to look after."""
+
+    title = "writes"
+    parameter_name = "writes"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+        """Return the one choice."""
+        return [("unknown", "has writes of unknown outcome")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the chosen runs."""
+        return having_unknown_writes(queryset) if self.value() == "unknown" else queryset
+
+
 class ByFate(admin.SimpleListFilter):
     """Chooses what became of a call."""
 
     title = "fate"
     parameter_name = "fate"
     IN_FLIGHT = "in-flight"
+    NOT_FOUND = "not-found"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
         """Return the fates, and what has none yet."""
-        return [(self.IN_FLIGHT, "in flight"), *((it.value, it.value) for it in Fate)]
+        return [
+            (self.IN_FLIGHT, "in flight"),
+            (self.NOT_FOUND, "unknown, not found since"),
+            *((it.value, it.value) for it in Fate),
+        ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return the calls of the chosen fate."""
         chosen = self.value()
         if not chosen:
             return queryset
+        if chosen == self.NOT_FOUND:
+            return queryset.filter(UNKNOWN)
         return queryset.filter(fate="" if chosen == self.IN_FLIGHT else chosen)
 
 
@@ -94,13 +118,14 @@ class RunAdmin(ReadOnlyAdmin):
         "agent_key",
         "model_steps",
         "losses",
+        "unknown",
         "holder_name",
         "reason_shown",
         "named_mission",
         "id",
     )
     list_display_links = ("created_at", "id")
-    list_filter = ("status", ByAgent)
+    list_filter = ("status", ByUnknown, ByAgent)
     paginator = BoundedPaginator
     search_fields = ("=id", "=correlation_id", "=mission")
     search_help_text = "A run's id, its correlation id or its mission, in full"
@@ -128,8 +153,13 @@ class RunAdmin(ReadOnlyAdmin):
         """Leave the seal in the database; bring the holder's name along."""
         name = Holder.objects.filter(id=OuterRef("holder")).values("name")
         rows = super().get_queryset(request).defer(*BODIES)
-        named: QuerySet[Any] = rows.annotate(held_by=Subquery(name))
+        named: QuerySet[Any] = with_unknown_writes(rows).annotate(held_by=Subquery(name))
         return named
+
+    @admin.display(description="unknown")
+    def unknown(self, run: Any) -> str:
+        """Say how many of its writes are of unknown outcome."""
+        return cell(run.unknown_writes)
 
     @admin.display(description="holder")
     def holder_name(self, run: Any) -> str:

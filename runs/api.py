@@ -110,12 +110,12 @@ class RunStop(GuardedView):
         """Ask the run to stop."""
         given = StopInput(data=request.data)
         given.is_valid(raise_exception=True)
-        run = stop_run(
+        stop_run(
             run_id=run_id,
             actor=request.user.get_username(),
             reason=given.validated_data["reason"],
         )
-        return Response(RunSerializer(run).data, status=HTTPStatus.ACCEPTED)
+        return Response(RunSerializer(run_head(run_id)).data, status=HTTPStatus.ACCEPTED)
 
 
 def run_told(run_id: UUID, *, user: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from liyagent.leases.models import Holder
 from runs.errors import RunNotFound
 from runs.models import Call, Run, RunStatus
 from runs.transcript import read_transcript
+from runs.unknown import with_unknown_writes
 
 MOST_CALLS = 1000
 MOST_TAKEOVERS = 100
@@ -36,8 +37,8 @@ CALL_FACTS = (
 
 
 def run_head(run_id: UUID) -> Run:
-    """Return a run's head. Raises `RunNotFound`."""
-    run = Run.objects.defer(*BODIES).filter(id=run_id).first()
+    """Return a run's head with its `unknown_writes`. Raises `RunNotFound`."""
+    run = with_unknown_writes(Run.objects.defer(*BODIES)).filter(id=run_id).first()
     if run is None:
         raise RunNotFound(f"there is no run {run_id}")
     return run

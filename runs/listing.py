@@ -16,6 +16,7 @@ from liyagent.core.errors import BadInput
 from missions.names import clean_mission
 from runs.head import BODIES
 from runs.models import Run, RunStatus
+from runs.unknown import with_unknown_writes
 
 PAGE = 50
 MOST_PAGE = 200
@@ -25,7 +26,7 @@ FILTERS = ("status", "agent", "mission", "entry", "limit", "cursor")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """`next_cursor` is empty on the last page."""
+    """Each run has its `unknown_writes`. `next_cursor` is empty on the last page."""
 
     runs: list[Run]
     next_cursor: str
@@ -37,7 +38,8 @@ def list_runs(asked: Mapping[str, str]) -> Page:
     if unknown:
         raise BadInput(f"{unknown[0]!r} is not known here; the known ones are {', '.join(FILTERS)}")
     limit = _limit(asked.get("limit"))
-    rows = Run.objects.defer(*BODIES).filter(_chosen(asked)).order_by("-created_at", "-id")
+    heads = with_unknown_writes(Run.objects.defer(*BODIES))
+    rows = heads.filter(_chosen(asked)).order_by("-created_at", "-id")
     if "cursor" in asked:
         rows = rows.filter(_after(asked["cursor"]))
     runs = list(rows[: limit + 1])

@@ -35,6 +35,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
     agent = serializers.CharField(source="agent_key")
     steps = serializers.IntegerField(source="model_steps")
+    unknown_writes = serializers.IntegerField()
 
     class Meta:
         model = Run
@@ -53,6 +54,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "recording",
             "steps",
             "calls_made",
+            "unknown_writes",
             "input_tokens",
             "output_tokens",
             "losses",

@@ -142,6 +142,7 @@ def test_an_ended_run_is_told_in_full(reader: Api, operator: Api, script: Path) 
     assert run["agent_version"] == 1
     assert (run["entry"], run["mission"], run["started_by"]) == ("api", "INC-7", "rita")
     assert run["steps"] == 2
+    assert run["unknown_writes"] == 0
     assert (run["losses"], run["attempt"], run["lease"], run["takeovers"]) == (0, 1, None, [])
     assert run["stop_requested"] is False
     assert run["created_at"] < run["taken_at"] < run["ended_at"]

@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.core.management import call_command
+from django.db.models.functions import Now
 
 from liyagent.agents.errors import AgentUnknown
 from liyagent.agents.models import Agent
 from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput
 from runs.errors import RunNotFound
-from runs.models import Run
+from runs.models import Call, Run
 from tests.databases import FreshDatabase
 from tests.flows.carrying import carrying
+from tests.flows.conftest import Api
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,8 +50,17 @@ def test_a_run_is_started_waited_for_listed_and_shown(
     assert said(capsys).splitlines()[-2:] == [str(run.id), "All is well."]
     call_command("runs", "list", "--status", "answered", "--agent", "triage")
     head, row = said(capsys).splitlines()
-    assert head.split() == ["ID", "STATUS", "AGENT", "STEPS", "LOSSES", "MISSION", "CREATED"]
-    assert row.split()[:4] == [str(run.id), "answered", "triage", "2"]
+    assert head.split() == [
+        "ID",
+        "STATUS",
+        "AGENT",
+        "STEPS",
+        "LOSSES",
+        "UNKNOWN",
+        "MISSION",
+        "CREATED",
+    ]
+    assert row.split()[:6] == [str(run.id), "answered", "triage", "2", "0", "0"]
     call_command("runs", "show", str(run.id))
     shown = said(capsys)
     assert "status" in shown
@@ -64,6 +75,27 @@ def test_a_run_that_fails_is_said_so_with_an_exit_code(
     script.write_text("steps: [{error: rejected}]\n")
     with carrying(), pytest.raises(BadInput, match="is failed"):
         call_command("runs", "start", "triage", "--task", "Look.", "--wait")
+
+
+def test_writes_of_unknown_outcome_are_counted_in_list_and_head(
+    agent: Agent, operator: Api, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("runs", "start", "triage", "--task", "Look.")
+    run_id = said(capsys).strip()
+    for index, (fate, finding) in enumerate(
+        [("unknown", ""), ("unknown", "not_found"), ("unknown", "found"), ("done", ""), ("", "")]
+    ):
+        Call.objects.create(
+            run_id=run_id, correlation_id=run_id, step=1, index=index, server="jira", tool="create_issue",
+            intent="sending", step_key="k", has_identity=True, intent_digest="d", attempt=1, holder=run_id,
+            marked_at=Now(), deadline=Now(), sealed=b"s", fate=fate, late_finding=finding,
+        )  # fmt: skip
+    call_command("runs", "list")
+    assert said(capsys).splitlines()[1].split()[5] == "2"
+    assert operator.get(f"/api/runs/{run_id}").data["unknown_writes"] == 2
+    assert operator.get("/api/runs").data["runs"][0]["unknown_writes"] == 2
+    stopped = operator.post(f"/api/runs/{run_id}/stop", {"reason": "r"})
+    assert stopped.data["unknown_writes"] == 2
 
 
 def test_a_run_is_stopped_with_a_reason(agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:

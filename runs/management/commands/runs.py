@@ -18,11 +18,14 @@ from runs.start import start_run
 from runs.stop import stop_run
 
 ENTRY = "cli"
-LIST_HEADS = ("ID", "STATUS", "AGENT", "STEPS", "LOSSES", "MISSION", "CREATED")
+LIST_HEADS = ("ID", "STATUS", "AGENT", "STEPS", "LOSSES", "UNKNOWN", "MISSION", "CREATED")
+LIST_FACTS = (
+    "id", "status", "agent_key", "model_steps", "losses", "unknown_writes", "mission", "created_at",
+)  # fmt: skip
 CALL_HEADS = ("STEP", "CALL", "EFFECT", "FATE", "SETTLEMENT", "SETTLED")
 HEAD_FACTS = (
     "id", "status", "reason", "agent_key", "agent_version", "entry", "started_by", "mission", "request_id",
-    "attempt", "losses", "model_steps", "input_tokens", "output_tokens", "stop_requested",
+    "attempt", "losses", "model_steps", "unknown_writes", "input_tokens", "output_tokens", "stop_requested",
     "created_at", "taken_at", "ended_at",
 )  # fmt: skip
 WAIT_SECONDS = 3600
@@ -55,10 +58,7 @@ class Command(BaseCommand):
 
     def _list(self, options: dict[str, Any]) -> None:
         page = list_runs({name: options[name] for name in ("status", "agent") if options[name]})
-        rows = [
-            (it.id, it.status, it.agent_key, it.model_steps, it.losses, it.mission, it.created_at)
-            for it in page.runs
-        ]
+        rows = [[getattr(it, name) for name in LIST_FACTS] for it in page.runs]
         self.stdout.write(aligned(LIST_HEADS, rows))
 
     def _show(self, options: dict[str, Any]) -> None:
