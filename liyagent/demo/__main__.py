@@ -5,6 +5,7 @@ Exit code 0 if the promise held, else 1. Nothing is left behind.
 
 from __future__ import annotations
 
+import argparse
 import signal
 import sys
 from types import FrameType
@@ -14,9 +15,16 @@ from liyagent.demo.play import play
 from liyagent.demo.show import Screen
 from liyagent.demo.stage import stage
 
+HELP = (
+    "Start twelve runs on process A, kill it in the middle of writes, see process B finish them, and judge from "
+    "the vendors' ledgers. It takes about a minute. Exit code 0 if the promise held, else 1; nothing is left behind."
+)
 
-def main() -> int:
-    """Set the stage, play, and clear up; an error of ours is one line."""
+
+def main(arguments: list[str]) -> int:
+    """Set the stage, play, and clear up; an error of ours is one line. It takes no arguments but `--help`."""
+    parser = argparse.ArgumentParser(prog="python -m liyagent.demo", description=HELP)
+    parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, _stop)
     screen = Screen(sys.stdout)
     try:
@@ -35,4 +43,4 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

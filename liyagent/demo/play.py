@@ -42,6 +42,11 @@ class Cast:
     kinds: dict[str, Kind]
     names: dict[int, str]
 
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The number that each run is shown with."""
+        return {run_id: number for number, run_id in enumerate(self.kinds, start=1)}
+
     def line(self, number: int, run: RunRow, view: View) -> RunLine:
         """Return how a run is shown."""
         return RunLine(
@@ -58,7 +63,7 @@ class Cast:
         """Return how all runs are shown."""
         return [
             self.line(number, view.runs[run_id], view)
-            for number, run_id in enumerate(self.kinds, start=1)
+            for run_id, number in self.numbers.items()
             if run_id in view.runs
         ]
 
@@ -94,7 +99,7 @@ def play(stage: Stage, screen: Screen) -> bool:
     requests = read_requests({vendor: stage.vendors.ledger(vendor) for vendor in VENDORS})
     verdict = _judge(end, cast, caught, requests)
     effects = len({(it.vendor, it.effect) for it in requests if it.effect is not None})
-    screen.plain(report(verdict, runs=len(cast.kinds), effects=effects, recovery_seconds=seconds))
+    screen.plain(report(verdict, numbers=cast.numbers, effects=effects, recovery_seconds=seconds))
     return not verdict.broken
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from liyagent.demo.judge import Kind, Verdict
+from liyagent.demo.judge import Kind, Unknown, Verdict
 
 SIGNS = {
     "": "…",
@@ -87,10 +87,12 @@ class Screen:
         self._out.flush()
 
 
-def report(verdict: Verdict, *, runs: int, effects: int, recovery_seconds: float) -> str:
-    """Return the closing table and, last, whether the promise held."""
+def report(
+    verdict: Verdict, *, numbers: Mapping[str, int], effects: int, recovery_seconds: float
+) -> str:
+    """Return the closing table and, last, whether the promise held. `numbers` are those that runs were shown with."""
     rows = [
-        ("runs", str(runs)),
+        ("runs", str(len(numbers))),
         ("effects on the ledgers", str(effects)),
         ("caught in the middle of a write", _by_kind(verdict.caught)),
         ("lost", str(len(verdict.lost))),
@@ -100,9 +102,18 @@ def report(verdict: Verdict, *, runs: int, effects: int, recovery_seconds: float
         ("kill to last recovery", f"{recovery_seconds:.1f} s"),
     ]
     lines = [f"  {name:<32} {value}" for name, value in rows]
-    lines += [f"    {it.write.vendor}: {it.told}" for it in verdict.unknown]
+    lines += [f"    {_told(it, numbers[it.write.run_id])}" for it in verdict.unknown]
     ending = verdict.broken or ("The promise held.",)
     return "\n".join(("", *lines, "", *ending))
+
+
+def _told(unknown: Unknown, run: int) -> str:
+    vendor = unknown.write.vendor
+    if not unknown.marker:
+        return f"run {run}: a write to {vendor} never left the killed process"
+    number = unknown.marker.rpartition("/")[2]
+    effect = "took effect" if unknown.took_effect else "had no effect"
+    return f"run {run} write {number}: {vendor} says it {effect}"
 
 
 def _unknown_by_kind(verdict: Verdict) -> dict[Kind, int]:
