@@ -13,9 +13,10 @@ from liyagent.gateway.declare import ServerDeclaration, read_declarations
 from liyagent.gateway.models import Tool, ToolServer
 
 
-def find_server(key: str) -> ToolServer:
-    """Return the server called `key`. Raises `NotFound` that names those there are."""
-    server = ToolServer.objects.filter(key=key).first()
+def find_server(key: str, *, is_locked: bool = False) -> ToolServer:
+    """Return the server called `key`, its row locked if asked. Raises `NotFound` that names those there are."""
+    servers = ToolServer.objects.select_for_update() if is_locked else ToolServer.objects.all()
+    server = servers.filter(key=key).first()
     if server is None:
         known = ", ".join(ToolServer.objects.values_list("key", flat=True)) or "none yet"
         raise NotFound(f"there is no server {key!r}; there are: {known}")
@@ -35,11 +36,29 @@ def load_servers(document: Any, *, actor: str) -> list[ToolServer]:
         ]
 
 
-def set_contract(tool: Tool, columns: dict[str, Any], *, actor: str) -> None:
-    """Change the contract of one tool. Raises `BadInput` where it does not hold together."""
+def set_contract(tool: Tool, columns: dict[str, Any], *, actor: str) -> dict[str, tuple[Any, Any]]:
+    """Change the contract of one tool; return what each column that changed was and is.
+
+    Raises `BadInput` where it does not hold together.
+    """
     with transaction.atomic(durable=True):
-        _save(tool, columns, str(tool))
-        record("tool.set", actor=actor, detail={"tool": str(tool), "set": columns})
+        locked = Tool.objects.select_for_update(of=("self",)).select_related("server")
+        row = locked.get(pk=tool.pk)
+        before = {column: getattr(row, column) for column in columns}
+        _save(row, columns, str(row))
+        record("tool.set", actor=actor, detail={"tool": str(row), "set": columns})
+    return {
+        column: (old, columns[column]) for column, old in before.items() if old != columns[column]
+    }
+
+
+def remove_server(key: str, *, actor: str) -> None:
+    """Forget the server called `key` with its tools and their contracts. Raises `NotFound`."""
+    with transaction.atomic(durable=True):
+        server = find_server(key, is_locked=True)
+        tools = [tool.name for tool in server.tools.all()]
+        server.delete()
+        record("server.removed", actor=actor, detail={"server": key, "tools": tools})
 
 
 def _save_server(declared: ServerDeclaration, path: str, *, actor: str) -> ToolServer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput, NotFound
 from liyagent.gateway.approve import find_tool
 from liyagent.gateway.mcp_session import CatalogueUnreadable
-from liyagent.gateway.models import Policy, ToolServer
+from liyagent.gateway.models import Policy, Tool, ToolServer
 from tests.databases import FreshDatabase
 from tests.fakes.tool_server import ToolServer as FakeServer
 
@@ -42,6 +43,13 @@ def run(*words: str) -> str:
     return out.getvalue()
 
 
+def words_of(first: str, *words: str) -> list[str]:
+    """The cells of the row that begins with `first` in the table that the command prints."""
+    rows = [re.split(r" {2,}", line) for line in run(*words).splitlines()]
+    (row,) = [row for row in rows if row[0] == first]
+    return row
+
+
 def written(tmp_path: Path, text: str) -> str:
     """The path of a file with that text."""
     path = tmp_path / "file"
@@ -69,8 +77,12 @@ def test_a_file_sets_contracts_that_the_catalogue_then_completes(
     }
     assert find_tool("jira/get_issue").effect == "read"
     assert run("servers", "load", file) == "kept: jira\n"
-    assert "jira\tenabled" in run("servers", "list")
-    assert "jira/create_issue\twrite\tkey argument:step_key" in run("tools", "list")
+    assert words_of("jira", "servers", "list")[:2] == ["jira", "enabled"]
+    assert words_of("jira/create_issue", "tools", "list")[:3] == [
+        "jira/create_issue",
+        "write",
+        "argument:step_key",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -125,9 +137,37 @@ def test_a_server_is_added_read_and_read_again(tool_server: FakeServer) -> None:
 
 
 def test_a_server_that_cannot_be_read_is_listed_with_since_when() -> None:
-    with pytest.raises(CatalogueUnreadable, match="the last catalogue stands"):
+    with pytest.raises(CatalogueUnreadable) as unread:
         run("servers", "add", "jira", "http://127.0.0.1:1/mcp")
+    assert str(unread.value).startswith("added, but its catalogue could not be read: jira: ")
+    assert "the last catalogue stands" not in str(unread.value)
     assert "unreadable since" in run("servers", "list")
+
+
+def test_a_server_that_was_read_before_keeps_its_last_catalogue_and_says_so(
+    jira: str, tool_server: FakeServer
+) -> None:
+    ToolServer.objects.update(url="http://127.0.0.1:1/mcp")
+    with pytest.raises(CatalogueUnreadable, match=r"^its catalogue .*; the last catalogue stands$"):
+        run("servers", "sync", "jira")
+    assert find_tool("jira/say").is_offered
+
+
+@pytest.mark.usefixtures("jira")
+def test_a_removed_server_is_gone_with_its_tools_and_audited() -> None:
+    assert run("servers", "remove", "jira").startswith("jira: removed")
+    assert not ToolServer.objects.exists()
+    assert not Tool.objects.exists()
+    detail = AuditRow.objects.get(action="server.removed").detail
+    assert detail == {"server": "jira", "tools": ["create_issue", "get_issue", "refuse", "say"]}
+
+
+@pytest.mark.usefixtures("jira")
+def test_removing_an_unknown_server_is_refused_and_changes_nothing() -> None:
+    with pytest.raises(NotFound, match="no server 'jria'; there are: jira"):
+        run("servers", "remove", "jria")
+    assert ToolServer.objects.get().key == "jira"
+    assert not AuditRow.objects.filter(action="server.removed").exists()
 
 
 def test_an_unknown_server_is_answered_with_those_there_are() -> None:
@@ -152,6 +192,41 @@ def test_a_contract_is_set_from_the_command_line() -> None:
     tool = find_tool("jira/say")
     assert (tool.effect, tool.timeout_seconds, tool.key_place) == ("read", 3, "meta")
     assert AuditRow.objects.get(action="tool.set").detail["tool"] == "jira/say"
+
+
+@pytest.mark.usefixtures("jira")
+def test_setting_a_contract_says_what_changed() -> None:
+    assert run("tools", "set", "jira/say", "--effect", "read", "--timeout", "30") == (
+        "jira/say: effect write -> read\n"
+    )
+    assert run("tools", "set", "jira/say", "--effect", "read") == "jira/say: nothing changed\n"
+    keyed = run("tools", "set", "jira/say", "--key", "{place: meta, window: 60}")
+    assert keyed == "jira/say: key_place none -> meta, key_window_seconds 0 -> 60\n"
+
+
+@pytest.mark.usefixtures("jira")
+def test_tools_are_listed_with_what_becomes_of_a_write_in_doubt() -> None:
+    reader = "{tool: jira/get_issue, args: {}, match: {records: issues, field: key}}"
+    run("tools", "set", "jira/get_issue", "--effect", "read")
+    run("tools", "set", "jira/create_issue", "--key", "{place: meta, window: 60}")
+    run("tools", "set", "jira/create_issue", "--reader", reader)
+    run("tools", "set", "jira/say", "--reader", reader, "--key", "{place: meta, window: 0}")
+    lines = [re.split(r" {2,}", line) for line in run("tools", "list").splitlines()]
+    assert lines == [
+        ["TOOL", "EFFECT", "KEY", "IN DOUBT", "STATE"],
+        ["jira/create_issue", "write", "meta", "same key", "offered"],
+        ["jira/get_issue", "read", "none", "-", "offered"],
+        ["jira/refuse", "write", "none", "told", "offered"],
+        ["jira/say", "write", "meta", "looked up", "offered"],
+    ]
+
+
+@pytest.mark.usefixtures("jira")
+def test_servers_are_listed_under_a_header() -> None:
+    heads, row = (re.split(r" {2,}", line) for line in run("servers", "list").splitlines())
+    assert heads == ["SERVER", "STATE", "WHERE", "TOOLS", "CATALOGUE"]
+    assert (row[0], row[1], row[3]) == ("jira", "enabled", "4")
+    assert row[4].startswith("read 20")
 
 
 @pytest.mark.usefixtures("jira")

@@ -9,18 +9,20 @@ from django.core.management.base import BaseCommand, CommandParser
 from liyagent.core.errors import BadInput
 from liyagent.core.files import parse_yaml, read_text
 from liyagent.core.operator import operator_name
-from liyagent.core.tables import visible
+from liyagent.core.tables import aligned, cell, visible
 from liyagent.gateway import wire
 from liyagent.gateway.mcp_session import CatalogueUnreadable
 from liyagent.gateway.models import ToolServer
-from liyagent.gateway.servers import find_server, load_servers
+from liyagent.gateway.servers import find_server, load_servers, remove_server
 from liyagent.gateway.sync import Synced, sync_server
+
+LIST_HEADS = ("SERVER", "STATE", "WHERE", "TOOLS", "CATALOGUE")
 
 
 class Command(BaseCommand):
-    """List, add, load and read tool servers."""
+    """List, add, load, read and remove tool servers."""
 
-    help = "Tool servers: list | add KEY URL | sync KEY | load FILE.yaml"
+    help = "Tool servers: list | add KEY URL | sync KEY | remove KEY | load FILE.yaml"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """One subcommand a verb."""
@@ -32,34 +34,50 @@ class Command(BaseCommand):
         add.add_argument("--bearer-env", default="", help="environment variable with its token")
         sync = verbs.add_parser("sync", help="read the catalogue of a server again")
         sync.add_argument("key")
+        remove = verbs.add_parser("remove", help="forget a server, its tools and their contracts")
+        remove.add_argument("key")
         load = verbs.add_parser("load", help="keep the servers and contracts of a YAML file")
         load.add_argument("file")
         load.add_argument("--sync", action="store_true", help="then read their catalogues")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do what the subcommand says, and shut the connections it opened."""
-        verbs = {"list": self._list, "add": self._add, "sync": self._sync, "load": self._load}
+        verbs = {
+            "list": self._list,
+            "add": self._add,
+            "sync": self._sync,
+            "remove": self._remove,
+            "load": self._load,
+        }
         try:
             verbs[options["verb"]](options)
         finally:
             wire.close_all()
 
     def _list(self, options: dict[str, Any]) -> None:
-        for server in ToolServer.objects.prefetch_related("tools"):
-            offered = sum(tool.is_offered for tool in server.tools.all())
-            state = "enabled" if server.is_enabled else "disabled"
-            where = server.url or server.get_transport_display()
-            self.stdout.write(
-                visible(f"{server.key}\t{state}\t{where}\t{offered} tools{_trouble(server)}")
+        rows = [
+            (
+                server.key,
+                "enabled" if server.is_enabled else "disabled",
+                server.url or server.get_transport_display(),
+                sum(tool.is_offered for tool in server.tools.all()),
+                _reading(server),
             )
+            for server in ToolServer.objects.prefetch_related("tools")
+        ]
+        self.stdout.write(aligned(LIST_HEADS, rows))
 
     def _add(self, options: dict[str, Any]) -> None:
         written = {name: options[name] for name in ("key", "url", "bearer_env")}
         document = {"servers": [{"transport": "http", **written}]}
-        self._read(load_servers(document, actor=operator_name()))
+        self._read(load_servers(document, actor=operator_name()), kept="added")
 
     def _sync(self, options: dict[str, Any]) -> None:
         self._read([find_server(options["key"])])
+
+    def _remove(self, options: dict[str, Any]) -> None:
+        remove_server(options["key"], actor=operator_name())
+        self.stdout.write(f"{options['key']}: removed, with its tools and their contracts")
 
     def _load(self, options: dict[str, Any]) -> None:
         file = options["file"]
@@ -69,17 +87,21 @@ class Command(BaseCommand):
             raise BadInput(f"{file}: {error}") from error
         self.stdout.write(f"kept: {', '.join(server.key for server in servers)}")
         if options["sync"]:
-            self._read(servers)
+            self._read(servers, kept="kept")
 
-    def _read(self, servers: list[ToolServer]) -> None:
+    def _read(self, servers: list[ToolServer], *, kept: str = "") -> None:
         """Read every catalogue, then fail where one could not be read: a script has to notice."""
         read = [sync_server(server, actor=operator_name()) for server in servers]
         for synced in read:
             if not synced.error:
                 self._tell(synced)
-        errors = [synced.error for synced in read if synced.error]
+        errors = [
+            _unread(server, synced.error, kept)
+            for server, synced in zip(servers, read, strict=True)
+            if synced.error
+        ]
         if errors:
-            raise CatalogueUnreadable(f"the last catalogue stands: {'; '.join(errors)}")
+            raise CatalogueUnreadable("; ".join(errors))
 
     def _tell(self, synced: Synced) -> None:
         self.stdout.write(
@@ -93,7 +115,20 @@ class Command(BaseCommand):
             self.stdout.write(visible(f"  no longer offered: {name}"))
 
 
-def _trouble(server: ToolServer) -> str:
+def _unread(server: ToolServer, error: str, kept: str) -> str:
+    """Say what became of the server, and whether it still has the catalogue of an earlier reading."""
+    told = (
+        f"{kept}, but its catalogue could not be read"
+        if kept
+        else "its catalogue could not be read"
+    )
+    stands = "; the last catalogue stands" if server.catalogue_read_at else ""
+    return f"{told}: {error}{stands}"
+
+
+def _reading(server: ToolServer) -> str:
     if server.catalogue_error:
-        return f"\tunreadable since {server.catalogue_error_since:%Y-%m-%d %H:%M}: {server.catalogue_error}"
-    return "" if server.catalogue_read_at else "\tnever read: `manage.py servers sync` reads it"
+        return f"unreadable since {server.catalogue_error_since:%Y-%m-%d %H:%M}: {server.catalogue_error}"
+    if server.catalogue_read_at is None:
+        return f"never read: `manage.py servers sync {server.key}` reads it"
+    return f"read {cell(server.catalogue_read_at)}"

@@ -10,13 +10,16 @@ from django.core.management.base import BaseCommand, CommandParser
 from liyagent.core.errors import BadInput
 from liyagent.core.files import parse_yaml
 from liyagent.core.operator import operator_name
-from liyagent.core.tables import visible
+from liyagent.core.tables import aligned, visible
 from liyagent.gateway.approve import approve_tool, find_tool
+from liyagent.gateway.contracts import contract_of
 from liyagent.gateway.declare import read_contract
 from liyagent.gateway.models import Tool
+from liyagent.gateway.outcome import Effect
 from liyagent.gateway.servers import set_contract
 
 FIELDS = ("effect", "key", "reader", "undo", "timeout", "limit")
+LIST_HEADS = ("TOOL", "EFFECT", "KEY", "IN DOUBT", "STATE")
 
 
 class Command(BaseCommand):
@@ -41,14 +44,11 @@ class Command(BaseCommand):
         verbs[options["verb"]](options)
 
     def _list(self, options: dict[str, Any]) -> None:
-        for tool in Tool.objects.select_related("server"):
-            key = tool.key_place if not tool.key_field else f"{tool.key_place}:{tool.key_field}"
-            marks = [
-                "" if tool.is_offered else "not offered",
-                "" if tool.is_approved else "to approve",
-            ]
-            said = ", ".join(mark for mark in marks if mark)
-            self.stdout.write(visible(f"{tool}\t{tool.effect}\tkey {key}\t{said}"))
+        rows = [
+            (tool, tool.effect, _key(tool), _in_doubt(tool), _state(tool))
+            for tool in Tool.objects.select_related("server")
+        ]
+        self.stdout.write(aligned(LIST_HEADS, rows))
 
     def _approve(self, options: dict[str, Any]) -> None:
         tool = find_tool(options["tool"])
@@ -62,8 +62,37 @@ class Command(BaseCommand):
         given = {name: _value(name, options[name]) for name in FIELDS if options[name] is not None}
         if not given:
             raise BadInput(f"nothing to set; it wants one of --{', --'.join(FIELDS)}")
-        set_contract(tool, read_contract(given, str(tool)), actor=operator_name())
-        self.stdout.write(f"{tool}: {', '.join(given)} set")
+        changed = set_contract(tool, read_contract(given, str(tool)), actor=operator_name())
+        told = ", ".join(
+            f"{column} {_shown(old)} -> {_shown(new)}" for column, (old, new) in changed.items()
+        )
+        self.stdout.write(visible(f"{tool}: {told or 'nothing changed'}"))
+
+
+def _key(tool: Tool) -> str:
+    return f"{tool.key_place}:{tool.key_field}" if tool.key_field else tool.key_place
+
+
+def _in_doubt(tool: Tool) -> str:
+    """Say what becomes of a write whose outcome is in doubt; empty for a read, which is asked again."""
+    contract = contract_of(tool)
+    if contract.effect is Effect.READ:
+        return ""
+    if contract.key_window_seconds > 0:
+        return "same key"
+    return "looked up" if contract.reader is not None else "told"
+
+
+def _state(tool: Tool) -> str:
+    offered = "offered" if tool.is_offered else "not offered"
+    return offered if tool.is_approved else f"{offered}, to approve"
+
+
+def _shown(value: Any) -> str:
+    """Return a column's value on one line; text as it is, the rest as JSON."""
+    if value in ("", None):
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _value(name: str, text: str) -> Any:
