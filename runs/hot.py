@@ -125,11 +125,17 @@ def database_now(give_up: GiveUp) -> datetime:
     return now
 
 
+STOPPED_BY = """
+SELECT stopped_by, (
+    SELECT detail->>'reason' FROM audit_auditrow
+    WHERE run_id = runs_run.id AND action = 'agent.run.stop_requested' ORDER BY id DESC LIMIT 1
+) FROM runs_run WHERE id = %s"""
+
+
 def stopped_by(run_id: UUID, *, give_up: GiveUp) -> str:
-    """Return who stopped a run."""
-    return str(
-        ask("SELECT stopped_by FROM runs_run WHERE id = %s", (run_id,), give_up=give_up)[0][0]
-    )
+    """Return who stopped a run and why: `stopped by olga: wrong host`."""
+    who, why = ask(STOPPED_BY, (run_id,), give_up=give_up)[0]
+    return f"stopped by {who or 'a person'}" + (f": {why}" if why else "")
 
 
 def _told(rows: list[tuple[Any, ...]], fence: Fence) -> Told:

@@ -79,9 +79,8 @@ def carry_run(stored: Stored, carrier: Carrier) -> None:
     except KeyMissing:
         if not run.stop_requested:
             raise
-        end_unopened(
-            run, status=RunStatus.STOPPED, reason=f"stopped by {run.stopped_by or 'a person'}"
-        )
+        reason = hot.stopped_by(run.id, give_up=carrier.give_up)
+        end_unopened(run, status=RunStatus.STOPPED, reason=reason)
         return
     except (SealBroken, CheckpointBroken) as error:
         logger.error("checkpoint does not verify: %s", error)
@@ -205,8 +204,8 @@ class Attempt:
     def _may_go_on(self) -> AgentNow:
         """Between two calls: honour a Stop, containment and a drain, as the last statement told of them."""
         if self.checkpoint.stop:
-            who = hot.stopped_by(self.run.id, give_up=self.carrier.give_up)
-            self._end(RunStatus.STOPPED, reason=f"stopped by {who or 'a person'}")
+            reason = hot.stopped_by(self.run.id, give_up=self.carrier.give_up)
+            self._end(RunStatus.STOPPED, reason=reason)
             raise Ended
         if self.carrier.hand_over():
             self._release(is_handover=True, until_settled=False)

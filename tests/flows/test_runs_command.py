@@ -6,21 +6,24 @@ import dataclasses
 import subprocess
 import sys
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.db.models.functions import Now
 
+from liyagent.access.errors import UserUnknown
 from liyagent.agents.errors import AgentUnknown
 from liyagent.agents.models import Agent
 from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput
+from runs.await_end import wait_for_end
 from runs.errors import RunNotFound
 from runs.models import Call, Run
 from tests.databases import FreshDatabase
 from tests.flows.carrying import carrying
-from tests.flows.conftest import Api
+from tests.flows.conftest import Api, make_user
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -96,6 +99,58 @@ def test_writes_of_unknown_outcome_are_counted_in_list_and_head(
     assert operator.get("/api/runs").data["runs"][0]["unknown_writes"] == 2
     stopped = operator.post(f"/api/runs/{run_id}/stop", {"reason": "r"})
     assert stopped.data["unknown_writes"] == 2
+
+
+def test_words_are_shown_where_asked_for_and_cannot_move_the_cursor(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Agent.objects.update(recording="full")
+    script.write_text(
+        "steps:\n- {text: I look., calls: [{tool: jira/get_issue, args: {}}]}\n"
+        '- {text: "All is\\n\\e[2Jwell."}\n'
+    )
+    call_command("runs", "start", "triage", "--task", "Look\rhere.")
+    run_id = said(capsys).strip()
+    call_command("runs", "show", run_id, "--words")
+    assert said(capsys).splitlines()[-1] == "user: Look\\rhere."
+    with carrying():
+        assert wait_for_end(UUID(run_id), seconds=20)
+    call_command("runs", "show", run_id)
+    assert "Look" not in said(capsys)
+    call_command("runs", "show", run_id, "--words")
+    lines = said(capsys).splitlines()
+    first = lines.index("user: Look\\rhere.")
+    assert lines[first + 1 : first + 3] == [
+        "assistant: I look.",
+        "assistant calls: jira/get_issue {}",
+    ]
+    assert lines[-2:] == ["assistant: All is", "  \\x1b[2Jwell."]
+
+
+def test_the_answer_alone_is_shown_where_no_other_words_are_kept(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with carrying():
+        call_command("runs", "start", "triage", "--task", "Look.", "--wait")
+    call_command("runs", "show", str(Run.objects.get().id), "--words")
+    assert said(capsys).splitlines()[-2:] == ["", "answer: All is well."]
+    script.write_text("steps: [{error: rejected}]\n")
+    with carrying(), pytest.raises(BadInput):
+        call_command("runs", "start", "triage", "--task", "Look.", "--wait")
+    call_command("runs", "show", str(Run.objects.order_by("-created_at")[0].id), "--words")
+    assert said(capsys).splitlines()[-1] == "no words are kept"
+
+
+def test_a_run_is_started_only_for_one_who_may_operate(agent: Agent) -> None:
+    make_user("stan")
+    make_user("olga", "agents.operate")
+    with pytest.raises(UserUnknown, match="no active user 'nobody'"):
+        call_command("runs", "start", "triage", "--task", "t", "--user", "nobody")
+    with pytest.raises(BadInput, match=r"agents\.operate"):
+        call_command("runs", "start", "triage", "--task", "t", "--user", "stan")
+    assert not Run.objects.exists()
+    call_command("runs", "start", "triage", "--task", "t", "--user", "olga")
+    assert Run.objects.get().started_by == "olga"
 
 
 def test_a_run_is_stopped_with_a_reason(agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:

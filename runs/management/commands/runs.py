@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandParser
 
+from liyagent.access.errors import UserUnknown
+from liyagent.access.permissions import OPERATE
 from liyagent.core.errors import BadInput
 from liyagent.core.operator import operator_name
 from liyagent.core.tables import aligned, cell, visible
@@ -16,6 +19,7 @@ from runs.listing import list_runs
 from runs.models import RunStatus
 from runs.start import start_run
 from runs.stop import stop_run
+from runs.transcript import read_transcript
 
 ENTRY = "cli"
 LIST_HEADS = ("ID", "STATUS", "AGENT", "STEPS", "LOSSES", "UNKNOWN", "MISSION", "CREATED")
@@ -34,7 +38,7 @@ WAIT_SECONDS = 3600
 class Command(BaseCommand):
     """One subcommand a verb."""
 
-    help = "Runs: list | show ID | stop ID --reason R | start AGENT --task T --user USER [--wait]"
+    help = "Runs: list | show ID [--words] | stop ID --reason R | start AGENT --task T --user USER [--wait]"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """One subcommand a verb."""
@@ -42,7 +46,9 @@ class Command(BaseCommand):
         listed = verbs.add_parser("list", help="the newest runs")
         listed.add_argument("--status")
         listed.add_argument("--agent")
-        verbs.add_parser("show", help="all that is known of a run").add_argument("id")
+        show = verbs.add_parser("show", help="all that is known of a run")
+        show.add_argument("id")
+        show.add_argument("--words", action="store_true", help="task, conversation and answer too")
         stop = verbs.add_parser("stop", help="end a run at its next step")
         stop.add_argument("id")
         stop.add_argument("--reason", required=True)
@@ -85,6 +91,8 @@ class Command(BaseCommand):
             self.stdout.write("\n" + aligned(CALL_HEADS, rows))
         if is_truncated:
             self.stdout.write("there are more calls")
+        if options["words"]:
+            self.stdout.write("\n" + told_words(read_transcript(run)))
 
     def _stop(self, options: dict[str, Any]) -> None:
         run = stop_run(
@@ -93,6 +101,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{run.id} stops at its next step")
 
     def _start(self, options: dict[str, Any]) -> None:
+        check_may_operate(options["user"])
         started = start_run(
             agent_key=options["agent"],
             task=options["task"],
@@ -120,6 +129,31 @@ def run_id_of(text: str) -> UUID:
         return UUID(text)
     except ValueError:
         raise BadInput(f"{text!r} is no run id; `manage.py runs list` shows them") from None
+
+
+def check_may_operate(username: str) -> None:
+    """Raise `UserUnknown`, or `BadInput` for one who may not operate agents; "" stands for nobody."""
+    if not username:
+        return
+    user = get_user_model().objects.filter(username=username, is_active=True).first()
+    if user is None:
+        raise UserUnknown(f"there is no active user {username!r}")
+    if not user.has_perm(OPERATE):
+        raise BadInput(f"{username!r} may not start runs: that needs the permission {OPERATE}")
+
+
+def told_words(words: dict[str, Any]) -> str:
+    """Return a transcript as text: who spoke, then what was said or asked for, later lines of it indented."""
+    told: list[tuple[str, str]] = []
+    for it in words["messages"]:
+        told += [(it["role"], it["text"])] if it["text"] else []
+        for call in it.get("calls", ()):
+            told.append((f"{it['role']} calls", f"{call['tool']} {call['arguments_text']}"))
+    answer = words["answer"]
+    if answer and (not told or told[-1][1] != answer):
+        told.append(("answer", answer))
+    lines = (f"{who}: {said}".replace("\n", "\n  ") for who, said in told)
+    return visible("\n".join(lines)) or "no words are kept"
 
 
 def told_takeover(row: dict[str, Any]) -> str:

@@ -103,7 +103,7 @@ def test_a_stop_ends_the_run_before_its_next_call(world: World) -> None:
 
     world.vendor.after_effect = stop
     ended = world.process().carry()
-    assert (ended.status, ended.reason) == ("stopped", "stopped by op")
+    assert (ended.status, ended.reason) == ("stopped", "stopped by op: enough")
     assert world.vendor.received == ["blind"]
     assert world.call(run, 1).fate == "done"
 
