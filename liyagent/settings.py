@@ -79,6 +79,7 @@ LOGIN_URL = "admin:login"
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_TZ = True
+FORMAT_MODULE_PATH = "liyagent.console.formats"
 STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True
 

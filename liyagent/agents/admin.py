@@ -15,6 +15,7 @@ from liyagent.agents.fields import CHECKS, problems_of
 from liyagent.agents.models import Agent, AgentVersion
 from liyagent.core.errors import LiyagentError
 from liyagent.core.forms import PlainJSONField
+from liyagent.core.tables import cell
 
 
 class AgentForm(forms.ModelForm[Agent]):
@@ -65,13 +66,19 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
         "provider",
         "model",
         "write_posture",
-        "is_enabled",
-        "is_contained",
+        "state",
     )
     list_filter = ("is_contained", "is_enabled", "provider", "write_posture", "recording")
     search_fields = ("key", "name")
     inlines = (VersionInline,)
     actions = ("contain", "release")
+
+    @admin.display
+    def state(self, agent: Agent) -> str:
+        """Say in words whether it works."""
+        if agent.is_contained:
+            return f"contained: {cell(agent.contained_reason)}"
+        return "ready" if agent.is_enabled else "switched off"
 
     def get_readonly_fields(
         self, request: HttpRequest, obj: Agent | None = None

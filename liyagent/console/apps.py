@@ -17,6 +17,8 @@ class ConsoleConfig(AppConfig):
         admin.site.site_header = "Liyagent"
         admin.site.site_title = "Liyagent"
         admin.site.index_title = "Console"
+        # Lists need the width.
+        admin.site.enable_nav_sidebar = False
         # Its pages show and unpickle what is queued, and let it be started by hand (ruling 33).
         for model in apps.get_app_config("django_q").get_models():
             if admin.site.is_registered(model):

@@ -13,10 +13,12 @@ from django.http import HttpRequest
 from liyagent.audit.record import record
 from liyagent.core.errors import LiyagentError
 from liyagent.core.forms import PlainJSONField
+from liyagent.core.tables import cell
 from liyagent.gateway.approve import approve_tool
 from liyagent.gateway.models import Policy, Tool, ToolServer
 from liyagent.gateway.policy_versions import activate_policy, add_policy
 
+LONGEST_ERROR = 60
 CATALOGUE = (
     "server",
     "name",
@@ -33,9 +35,19 @@ CATALOGUE = (
 class ToolServerAdmin(admin.ModelAdmin[ToolServer]):
     """Addresses; what was read is shown and not edited."""
 
-    list_display = ("key", "transport", "url", "is_enabled", "catalogue_read_at", "catalogue_error")
+    list_display = ("key", "state", "transport", "url", "catalogue_read_at")
     list_filter = ("transport", "is_enabled")
     readonly_fields = ("catalogue_read_at", "catalogue_error", "catalogue_error_since")
+
+    @admin.display
+    def state(self, server: ToolServer) -> str:
+        """Say in words whether its tools can be read."""
+        if not server.is_enabled:
+            return "switched off"
+        if server.catalogue_error:
+            since = cell(server.catalogue_error_since)
+            return f"unreadable since {since}: {cell(server.catalogue_error[:LONGEST_ERROR])}"
+        return "ok" if server.catalogue_read_at else "not read yet"
 
     def save_model(
         self, request: HttpRequest, obj: ToolServer, form: ModelForm[ToolServer], change: bool

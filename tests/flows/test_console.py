@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
+from html import unescape
 from typing import Any
 
 import pytest
@@ -18,6 +20,8 @@ from liyagent.access.models import ApiKey
 from liyagent.agents.models import Agent, AgentVersion
 from liyagent.audit.models import AuditRow
 from liyagent.audit.record import record
+from liyagent.console.templatetags import attention
+from liyagent.gateway.models import ToolServer
 from liyagent.leases.models import Holder
 from runs.models import Call, Run
 from runs.start import start_run
@@ -154,6 +158,76 @@ def test_a_run_with_writes_of_unknown_outcome_shows_how_many_and_is_found_by_it(
     assert '<td class="field-unknown">1</td>' not in text(root.get(address))
     assert "0 runs" in text(root.get(f"{address}?writes=unknown"))
     assert "0 calls" in text(root.get("/admin/runs/call/?fate=not-found"))
+
+
+def test_the_first_page_counts_and_leads_to_what_wants_a_look(root: Client, run: Run) -> None:
+    start_run(
+        agent_key="triage", task="t", entry="api", started_by="", mission="", request_id="",
+    )  # fmt: skip
+    Run.objects.exclude(id=run.id).update(status="failed")
+    page = text(root.get("/admin/"))
+    line = re.search(r'<p id="attention">(.*)</p>', page)
+    assert line
+    links = dict(re.findall(r'href="([^"]*)">([^<]*)<', line[1]))
+    assert list(links.values()) == [
+        "1 calls of unknown outcome",
+        "1 running runs",
+        "1 failed runs, started in the last 24 hours",
+    ]
+    for address, noun in zip(links, ("call", "run", "run"), strict=True):
+        assert f"1 {noun}\n" in text(root.get(unescape(address)))
+    Call.objects.update(late_finding="found")
+    assert "0 calls of unknown outcome" in text(root.get("/admin/"))
+
+
+def test_the_first_page_counts_no_further_than_a_thousand(
+    root: Client, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attention, "MOST_COUNTED", 0)
+    with CaptureQueriesContext(connection) as queries:
+        page = text(root.get("/admin/"))
+    assert "more than 0 running runs" in page
+    counts = [it["sql"] for it in queries if it["sql"].startswith("SELECT COUNT")]
+    assert len(counts) == 3
+    assert all("LIMIT 1)" in it for it in counts)
+
+
+def test_the_first_page_counts_nothing_for_one_who_may_not_see_it(run: Run) -> None:
+    client = Client()
+    client.force_login(User.objects.create_user("stan", is_staff=True))
+    assert "attention" not in text(client.get("/admin/"))
+
+
+def test_a_time_has_seconds_and_a_zone(root: Client, run: Run) -> None:
+    shown = f"{run.created_at:%Y-%m-%d %H:%M:%S}Z"
+    assert shown in text(root.get("/admin/runs/run/"))
+    assert shown in text(root.get(f"/admin/runs/run/{run.id}/change/"))
+
+
+def test_a_server_says_first_whether_it_can_be_read(root: Client) -> None:
+    since = datetime(2026, 11, 29, 18, 21, 7, tzinfo=UTC)
+    server = ToolServer.objects.create(key="jira", url="http://127.0.0.1:1/mcp")
+    state = '<td class="field-state">{}</td>'.format
+    address = "/admin/gateway/toolserver/"
+    assert state("not read yet") in text(root.get(address))
+    ToolServer.objects.update(catalogue_read_at=since)
+    page = text(root.get(address))
+    assert page.index(state("ok")) < page.index(server.url)
+    ToolServer.objects.update(catalogue_error="e" * 61, catalogue_error_since=since)
+    told = state(f"unreadable since 2026-11-29 18:21:07Z: {'e' * 60}")
+    assert told in text(root.get(address))
+    ToolServer.objects.update(is_enabled=False)
+    assert state("switched off") in text(root.get(address))
+
+
+def test_an_agent_says_its_state_in_words(root: Client, agent: Agent) -> None:
+    state = '<td class="field-state">{}</td>'.format
+    address = "/admin/agents/agent/"
+    assert state("ready") in text(root.get(address))
+    Agent.objects.update(is_enabled=False)
+    assert state("switched off") in text(root.get(address))
+    Agent.objects.update(is_contained=True, contained_reason="wrong\nhost")
+    assert state("contained: wrong host") in text(root.get(address))
 
 
 def test_holders_are_shown(root: Client, run: Run) -> None:

@@ -1,0 +1,1 @@
+"""How times are written in the console: one form, to the second, with the zone."""

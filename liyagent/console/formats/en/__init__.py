@@ -1,0 +1,1 @@
+"""English, the console's one language."""
