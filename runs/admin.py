@@ -116,7 +116,7 @@ class RunAdmin(ReadOnlyAdmin):
         "created_at",
         "status",
         "agent_key",
-        "model_steps",
+        "steps",
         "losses",
         "unknown",
         "holder_name",
@@ -155,6 +155,11 @@ class RunAdmin(ReadOnlyAdmin):
         rows = super().get_queryset(request).defer(*BODIES)
         named: QuerySet[Any] = with_unknown_writes(rows).annotate(held_by=Subquery(name))
         return named
+
+    @admin.display(description="steps", ordering="model_steps")
+    def steps(self, run: Run) -> int:
+        """Count its model steps under a short head."""
+        return run.model_steps
 
     @admin.display(description="unknown")
     def unknown(self, run: Any) -> str:

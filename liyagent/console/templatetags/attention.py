@@ -48,7 +48,7 @@ def attention(context: dict[str, Any]) -> list[Line]:
             _line(
                 "run",
                 failed,
-                what="failed runs, started in the last 24 hours",
+                what="failed runs of the last 24 hours",
                 status__exact="failed",
                 created_at__gte=since.isoformat(),
             )
