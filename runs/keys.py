@@ -32,6 +32,16 @@ def step_key(*, correlation_id: UUID, loop: str, steps_taken: int, provider_call
     return digest(["run-call", str(correlation_id), loop, steps_taken, provider_call_id])
 
 
+def workflow_step_key(*, workflow_run_id: UUID, step_id: str, steps_executed: int) -> str:
+    """Return the key of a workflow step's call: a retry has the same, a loop back to the step a new one (CR-28)."""
+    return digest(["workflow-step", str(workflow_run_id), step_id, steps_executed])
+
+
+def approved_call_key(approval_id: UUID) -> str:
+    """Return the key of a call that a person approved: the same however often it is sent (CR-29)."""
+    return digest(["approved-call", str(approval_id)])
+
+
 def fresh_key() -> str:
     """Return a key for a call that nothing identifies: new for each send, never re-sent on (CR-30)."""
     return f"fresh-{secrets.token_hex(24)}"

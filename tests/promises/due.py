@@ -53,6 +53,14 @@ DUE = {
     "CR-25": Due(text="A call once marked as a write stays one."),
     "CR-26": Due(text="Writes in flight happen at most once; short key windows are settled."),
     "CR-27": Due(text="A step key follows from run, loop, steps taken and the provider's call id."),
+    "CR-28": Due(
+        text="A workflow step's key: the same for a retry, a new one for a loop back to the step.",
+        part="how it is derived",
+    ),
+    "CR-29": Due(
+        text="An approved call's key follows from the approval alone, however often it is sent.",
+        part="how it is derived",
+    ),
     "CR-30": Due(
         text="A call id that is only a position gives no stable key.",
         part="positional ids",
