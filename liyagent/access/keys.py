@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import re
 import secrets
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from liyagent.audit.record import record
 from liyagent.core.errors import BadInput
 from liyagent.core.plain import clean_text
 
-logger = logging.getLogger(__name__)
 
 SCHEME = "liy"
 PREFIX_BYTES = 6
@@ -75,7 +73,6 @@ def create_key(
         record(
             "api_key.created", actor=actor, detail={"key": prefix, "user": username, "name": name}
         )
-    logger.info("API key %s made for %s", prefix, username)
     return NewKey(key=key, token=f"{SCHEME}_{prefix}_{secret}")
 
 
@@ -88,7 +85,6 @@ def revoke_key(prefix: str, *, actor: str) -> None:
         if rows != 1:
             raise KeyUnknown(f"there is no API key {prefix!r} to revoke")
         record("api_key.revoked", actor=actor, detail={"key": prefix})
-    logger.info("API key %s revoked by %s", prefix, actor)
 
 
 def user_of(token: str) -> AbstractBaseUser | None:
