@@ -19,7 +19,6 @@ from liyagent.audit.record import record
 from liyagent.core.errors import BadInput
 from liyagent.core.plain import clean_text
 
-
 SCHEME = "liy"
 PREFIX_BYTES = 6
 SECRET_BYTES = 32
