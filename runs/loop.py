@@ -16,7 +16,7 @@ from liyagent.gateway.active import active_policy
 from liyagent.gateway.call import make_call
 from liyagent.gateway.contracts import contracts_for
 from liyagent.gateway.judge import judge
-from liyagent.gateway.outcome import Call, Fate, Outcome
+from liyagent.gateway.outcome import Call, Outcome
 from liyagent.gateway.policies import PolicySet
 from liyagent.providers.types import (
     Finish,
@@ -196,10 +196,7 @@ class Attempt:
 
     def _make_call(self, scope: RunScope, call: Call) -> Outcome:
         self._may_go_on()
-        outcome = make_call(call, scope, policy=self._policy())
-        if outcome.fate is Fate.DONE and self.checkpoint.stop:
-            self._may_go_on()
-        return outcome
+        return make_call(call, scope, policy=self._policy())
 
     def _may_go_on(self) -> AgentNow:
         """Between two calls: honour a Stop, containment and a drain, as the last statement told of them."""
@@ -319,9 +316,7 @@ class Attempt:
         )
         checkpoint.events.clear()
         checkpoint.written(told)
-        self.messages.append(
-            messages_of([checkpoint.parts[0], {**part, "results": []}], instructions="")[-1]
-        )
+        self.messages.append(Message(role=Role.ASSISTANT, text=answer.text, calls=answer.calls))
         return Pending(
             step=checkpoint.counters.steps,
             calls=answer.calls,

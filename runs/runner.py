@@ -196,5 +196,8 @@ class Runner:
 
     def _forget(self, carried: Carried) -> None:
         with self._lock:
+            was_full = len(self._carried) >= self.slots
             if self._carried.get(carried.run_id) is carried:
                 del self._carried[carried.run_id]
+        if was_full:
+            QUEUED.set()  # what found no slot need not wait for the next poll

@@ -54,10 +54,3 @@ class Conflict(LiyagentError):
 
     code = "conflict"
     http_status = HTTPStatus.CONFLICT
-
-
-class NotPermitted(LiyagentError):
-    """You lack the permission this needs."""
-
-    code = "permission.denied"
-    http_status = HTTPStatus.FORBIDDEN

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
 from dataclasses import replace
 
 from liyagent.gateway import mcp
@@ -44,12 +43,3 @@ def _send(payload: Payload, may_send: MaySend) -> Outcome:
 def close_all() -> None:
     """Shut every transport of this process: calls on their way end in doubt at once (ruling 10)."""
     mcp.close_all()
-
-
-def abandon_calls(step_keys: Collection[str]) -> int:
-    """Shut the connections of the calls on their way under these keys; return how many there were.
-
-    For a process that drains (ruling 10): their senders get an answer in doubt, or `NotSent`, at once.
-    A local tool is not interrupted.
-    """
-    return mcp.abandon(step_keys)

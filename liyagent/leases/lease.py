@@ -22,9 +22,3 @@ def take_lease(name: str, *, holder: UUID, seconds: float) -> int | None:
         cursor.execute(TAKE, {"name": name, "holder": holder, "seconds": seconds})
         row = cursor.fetchone()
     return int(row[0]) if row else None
-
-
-def give_lease_back(name: str, *, holder: UUID) -> None:
-    """Let the next one have it at once."""
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM leases_lease WHERE name = %s AND holder = %s", [name, holder])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
+from django.conf import settings
 
 from liyagent.leases.holding import register_holder
 from liyagent.leases.identity import own_identity
@@ -72,6 +74,20 @@ def test_a_queued_run_is_taken_and_ends(world: World, runner: Runner) -> None:
 
 
 @pytest.mark.promise("CR-18")
+def test_a_slot_that_becomes_free_is_filled_without_waiting_for_the_next_poll(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = dataclasses.replace(settings.LIYAGENT, run_slots=1, poll_seconds=60)
+    monkeypatch.setattr(settings, "LIYAGENT", conf)
+    runs = [world.start(says("done")) for _ in range(4)]
+    runner = Runner(register(), name="a")
+    thread = threading.Thread(target=runner.take_until_drained, daemon=True)
+    thread.start()
+    eventually(lambda: all(status_of(run) == "answered" for run in runs))
+    runner.drain(seconds=1)
+    thread.join(timeout=2)
+
+
 def test_an_attempt_that_breaks_counts_as_a_loss_and_the_third_fails_the_run(
     world: World, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
