@@ -10,6 +10,7 @@ from django.db import connection
 from liyagent.agents.models import Agent
 from liyagent.gateway.outcome import Asker
 from liyagent.gateway.versioned import ByVersion
+from runs.endings import EndError
 from runs.models import Run
 
 
@@ -51,13 +52,15 @@ def agent_now(key: str, *, config: int) -> AgentNow | None:
     return _agents.at(config).get(key)
 
 
-def refusal_of(run: Run, agent: AgentNow | None) -> str:
-    """Say why a run may not go on with its agent now, "" where it may: removed, contained or switched off."""
+def refusal_of(run: Run, agent: AgentNow | None) -> tuple[EndError, str] | None:
+    """Say why a run may not go on with its agent now, None where it may: removed, contained or switched off."""
     if agent is None:
-        return f"agent {run.agent_key} no longer exists"
+        return EndError.AGENT_GONE, f"agent {run.agent_key} no longer exists"
     if agent.is_contained:
-        return f"agent {agent.key} is contained"
-    return "" if agent.is_enabled else f"agent {agent.key} is switched off"
+        return EndError.AGENT_CONTAINED, f"agent {agent.key} is contained"
+    if not agent.is_enabled:
+        return EndError.AGENT_OFF, f"agent {agent.key} is switched off"
+    return None
 
 
 def starter_refusal(run: Run) -> str:

@@ -249,6 +249,7 @@ def counters_of(run: Run) -> Counters:
         calls=run.calls_made,
         input_tokens=run.input_tokens,
         output_tokens=run.output_tokens,
+        cost_micros=run.cost_micros,
     )
 
 

@@ -11,13 +11,20 @@ from liyagent.core.errors import LiyagentError
 from liyagent.providers.types import Message, Role
 from runs import hot
 from runs.checkpoint import Checkpoint, counters_of, sealer_of
+from runs.endings import EndError
 from runs.models import Run, RunStatus
 
 TRANSCRIPT = "transcript"
 
 
 def end_run(
-    checkpoint: Checkpoint, *, status: RunStatus, reason: str, answer: str, messages: list[Message]
+    checkpoint: Checkpoint,
+    *,
+    status: RunStatus,
+    reason: str,
+    error: EndError,
+    answer: str,
+    messages: list[Message],
 ) -> None:
     """End a run whose checkpoint is open. Open marks become unknown, with a late look (ruling 9)."""
     run = checkpoint.run
@@ -27,10 +34,12 @@ def end_run(
         "run.ended",
         status=status.value,
         reason=reason,
+        error=error.value,
         steps=checkpoint.counters.steps,
         calls=checkpoint.counters.calls,
         input_tokens=checkpoint.counters.input_tokens,
         output_tokens=checkpoint.counters.output_tokens,
+        cost_micros=checkpoint.counters.cost_micros,
         unsettled=open_calls,
         answer=words(answer),
     )
@@ -40,6 +49,7 @@ def end_run(
         seal=checkpoint.head_seal(),
         status=status.value,
         reason=reason,
+        error=error.value,
         counters=checkpoint.counters,
         transcript=checkpoint.sealer.seal(
             _transcript(run, answer=answer, messages=messages), kind=TRANSCRIPT, number=0
@@ -51,7 +61,9 @@ def end_run(
     )
 
 
-def end_unopened(run: Run, *, reason: str, status: RunStatus = RunStatus.FAILED) -> None:
+def end_unopened(
+    run: Run, *, reason: str, error: EndError, status: RunStatus = RunStatus.FAILED
+) -> None:
     """End a run whose checkpoint is not, or cannot be, opened: nothing of it is sent, no vendor is touched."""
     conf = settings.LIYAGENT
     events = EventBuffer(is_full=False, is_enabled=conf.run_events_enabled)
@@ -59,6 +71,7 @@ def end_unopened(run: Run, *, reason: str, status: RunStatus = RunStatus.FAILED)
         "run.ended",
         status=status.value,
         reason=reason,
+        error=error.value,
         steps=run.model_steps,
         losses=run.losses,
     )
@@ -67,6 +80,7 @@ def end_unopened(run: Run, *, reason: str, status: RunStatus = RunStatus.FAILED)
         seal=bytes(run.seal),
         status=status.value,
         reason=reason,
+        error=error.value,
         counters=counters_of(run),
         transcript=_told_failed(run, reason),
         late_look_seconds=conf.late_look_seconds,

@@ -144,7 +144,7 @@ def _told(rows: list[tuple[Any, ...]], fence: Fence) -> Told:
     return Told(stop=rows[0][0], config=rows[0][1])
 
 
-STEP = "SELECT * FROM liyagent_step(%s, %s, %s, %b, %s, %s, %s, %s, %s, %b, %b, %b)"
+STEP = "SELECT * FROM liyagent_step(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %b, %b, %b)"
 MARK = "SELECT * FROM liyagent_mark(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b)"
 SETTLE = "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, %s, %s, %b, %b)"
 FLUSH = "SELECT * FROM liyagent_flush(%s, %s, %s, %b, %s, %s, %s, %b, %b)"
@@ -152,7 +152,8 @@ RELEASE = "SELECT * FROM liyagent_release(%s, %s, %s, %b, %s, %s, %b, %b)"
 TAKE = "SELECT * FROM liyagent_take(%s, %s, %s, %s, %s)"
 CLAIM = "SELECT * FROM liyagent_claim(%s, %s, %s, NULL)"
 FINISH = (
-    "SELECT * FROM liyagent_finish(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, %b, %b)"
+    "SELECT * FROM liyagent_finish("
+    "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, %b, %b)"
 )
 
 
@@ -164,10 +165,11 @@ class Counters:
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cost_micros: int = 0
 
-    def values(self) -> tuple[int, int, int, int]:
+    def values(self) -> tuple[int, int, int, int, int]:
         """Return them in the order of the head's columns."""
-        return self.steps, self.calls, self.input_tokens, self.output_tokens
+        return self.steps, self.calls, self.input_tokens, self.output_tokens, self.cost_micros
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,6 +294,7 @@ def finish(
     seal: bytes,
     status: str,
     reason: str,
+    error: str,
     counters: Counters,
     transcript: bytes | None,
     late_look_seconds: float | None,
@@ -300,7 +303,7 @@ def finish(
     give_up: GiveUp,
 ) -> Told:
     """End the run: status, transcript, audit and last events in one commit. Raises `LostLease`."""
-    values = (fence.run_id, fence.attempt, fence.sequence, seal, status, reason)
+    values = (fence.run_id, fence.attempt, fence.sequence, seal, status, reason, error)
     rest = (*counters.values(), transcript, late_look_seconds, *audit.values(), *events)
     return _told(ask(FINISH, (*values, *rest), give_up=give_up), fence)
 

@@ -32,6 +32,7 @@ from runs.ask import NotAsked, ask_model
 from runs.authority import AgentNow, agent_now, refusal_of, starter_refusal
 from runs.checkpoint import STEP, Checkpoint, Stored, open_checkpoint
 from runs.conversation import Pending, messages_of, pending_of, result_message, step_part
+from runs.endings import EndError
 from runs.errors import CheckpointBroken
 from runs.finish import end_run, end_unopened
 from runs.in_doubt import Settlement
@@ -72,7 +73,7 @@ def carry_run(stored: Stored, carrier: Carrier) -> None:
         reason = (
             f"lost {run.losses} times, more than {MOST_LOSSES}: it may be what ends its processes"
         )
-        end_unopened(run, reason=reason)
+        end_unopened(run, reason=reason, error=EndError.LOST)
         return
     try:
         checkpoint = open_checkpoint(stored, give_up=carrier.give_up)
@@ -80,11 +81,15 @@ def carry_run(stored: Stored, carrier: Carrier) -> None:
         if not run.stop_requested:
             raise
         reason = hot.stopped_by(run.id, give_up=carrier.give_up)
-        end_unopened(run, status=RunStatus.STOPPED, reason=reason)
+        end_unopened(run, status=RunStatus.STOPPED, reason=reason, error=EndError.STOPPED)
         return
     except (SealBroken, CheckpointBroken) as error:
         logger.error("checkpoint does not verify: %s", error)
-        end_unopened(run, reason=f"its checkpoint does not verify: {error}")
+        end_unopened(
+            run,
+            reason=f"its checkpoint does not verify: {error}",
+            error=EndError.CHECKPOINT_BROKEN,
+        )
         return
     try:
         Attempt(checkpoint, carrier).carry()
@@ -108,7 +113,7 @@ class Attempt:
         """Go on from the last step written."""
         agent = self._agent()
         if self.run.attempt > 1 and (refusal := starter_refusal(self.run)):
-            self._end(RunStatus.FAILED, reason=refusal)
+            self._end(RunStatus.FAILED, reason=refusal, error=EndError.STARTER_REFUSED)
             return
         self.messages = messages_of(self.checkpoint.parts, instructions=agent.instructions)
         pending = pending_of(self.checkpoint.parts)
@@ -202,7 +207,7 @@ class Attempt:
         """Between two calls: honour a Stop, containment and a drain, as the last statement told of them."""
         if self.checkpoint.stop:
             reason = hot.stopped_by(self.run.id, give_up=self.carrier.give_up)
-            self._end(RunStatus.STOPPED, reason=reason)
+            self._end(RunStatus.STOPPED, reason=reason, error=EndError.STOPPED)
             raise Ended
         if self.carrier.hand_over():
             self._release(is_handover=True, until_settled=False)
@@ -212,8 +217,9 @@ class Attempt:
         """The agent as it stands at the newest configuration this attempt was told of."""
         agent = agent_now(self.run.agent_key, config=self.checkpoint.config)
         refusal = refusal_of(self.run, agent)
-        if refusal or agent is None:
-            self._end(RunStatus.FAILED, reason=refusal)
+        if refusal is not None or agent is None:
+            error, reason = refusal or (EndError.AGENT_GONE, "")
+            self._end(RunStatus.FAILED, reason=reason, error=error)
             raise Ended
         return agent
 
@@ -247,7 +253,9 @@ class Attempt:
         agent = self._may_go_on()
         if self.checkpoint.counters.steps >= agent.max_steps:
             self._end(
-                RunStatus.FAILED, reason=f"the cap of {agent.max_steps} model steps was reached"
+                RunStatus.FAILED,
+                reason=f"the cap of {agent.max_steps} model steps was reached",
+                error=EndError.CAP_STEPS,
             )
             raise Ended
         self.messages += results
@@ -257,7 +265,12 @@ class Attempt:
             self._release(is_handover=True, until_settled=False)
             raise
         except (ModelUnavailable, ModelRejected, BadInput) as error:
-            self._end(RunStatus.FAILED, reason=f"model {agent.model} gave no answer: {error}")
+            is_for_now = isinstance(error, ModelUnavailable)
+            self._end(
+                RunStatus.FAILED,
+                reason=f"model {agent.model} gave no answer: {error}",
+                error=EndError.MODEL_UNAVAILABLE if is_for_now else EndError.MODEL_REJECTED,
+            )
             raise Ended from error
         self._count(answer)
         return answer
@@ -327,19 +340,36 @@ class Attempt:
         """A final answer; an empty one, a cut one and a refusal are outcomes of their own (ruling 20)."""
         self.messages.append(Message(role=Role.ASSISTANT, text=answer.text))
         if answer.finish is Finish.REFUSED:
-            self._end(RunStatus.DECLINED, reason="the model refused", answer=answer.text)
+            self._end(
+                RunStatus.DECLINED,
+                reason="the model refused",
+                error=EndError.DECLINED,
+                answer=answer.text,
+            )
         elif answer.finish is Finish.CUT:
             self._end(
                 RunStatus.FAILED,
                 reason="the model's answer was cut at its token limit",
+                error=EndError.ANSWER_CUT,
                 answer=answer.text,
             )
         elif not answer.text.strip():
-            self._end(RunStatus.FAILED, reason="the model's answer was empty")
+            self._end(
+                RunStatus.FAILED,
+                reason="the model's answer was empty",
+                error=EndError.ANSWER_EMPTY,
+            )
         else:
             self._end(RunStatus.ANSWERED, reason="", answer=answer.text)
 
-    def _end(self, status: RunStatus, *, reason: str, answer: str = "") -> None:
+    def _end(
+        self, status: RunStatus, *, reason: str, error: EndError = EndError.NONE, answer: str = ""
+    ) -> None:
         end_run(
-            self.checkpoint, status=status, reason=reason, answer=answer, messages=self.messages
+            self.checkpoint,
+            status=status,
+            reason=reason,
+            error=error,
+            answer=answer,
+            messages=self.messages,
         )

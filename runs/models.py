@@ -38,6 +38,7 @@ class Run(models.Model):
     """The fenced head of a run: every write of an attempt locks and matches (id, attempt, `running`).
 
     `sequence` counts the attempt's writes, so that one asked again after a lost answer is known.
+    `error` is the code of why it ended otherwise than answered; `cost_micros` millionths of the price file's unit.
     `settle_after` is when an unkeyed write in doubt may be read back; `not_before` when a queued run
     may be taken. `seal` closes over steps, parts, last tag and open marks (ruling 15).
     """
@@ -55,6 +56,7 @@ class Run(models.Model):
     recording = models.CharField(max_length=10, choices=Recording.choices)
     status = models.CharField(max_length=12, choices=RunStatus.choices, default=RunStatus.QUEUED)
     reason = models.TextField(blank=True)
+    error = models.CharField(max_length=60, blank=True, db_default="", default="")
     format = models.SmallIntegerField(default=CHECKPOINT_FORMAT)
     key_id = models.CharField(max_length=64)
     attempt = models.IntegerField(default=0)
@@ -73,6 +75,7 @@ class Run(models.Model):
     calls_made = models.IntegerField(default=0)
     input_tokens = models.BigIntegerField(default=0)
     output_tokens = models.BigIntegerField(default=0)
+    cost_micros = models.BigIntegerField(db_default=0, default=0)
     parts = models.IntegerField(default=1)
     seal = models.BinaryField()
     stop_requested = models.BooleanField(default=False)

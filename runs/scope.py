@@ -134,8 +134,8 @@ class RunScope(Scope):
         run, config = self.checkpoint.run, self.checkpoint.config
         agent = agent_now(run.agent_key, config=config)
         refusal = refusal_of(run, agent)
-        if refusal or agent is None:
-            return refusal
+        if refusal is not None or agent is None:
+            return refusal[1] if refusal is not None else ""
         contract = contracts_for(agent.tool_patterns, version=config).get(call.name)
         verdict = judge(
             replace(call, asker=agent.asker(run), contract=contract), active_policy(version=config)

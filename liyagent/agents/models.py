@@ -22,6 +22,11 @@ class WritePosture(models.TextChoices):
     REFUSE = "refuse"
 
 
+def any_channel() -> list[str]:
+    """The channels of an agent that says nothing of them: any way in."""
+    return ["*"]
+
+
 class Agent(models.Model):
     """An agent as it stands now. Runs name the version they were started with."""
 
@@ -34,6 +39,10 @@ class Agent(models.Model):
     model = models.CharField(max_length=200)
     model_timeout_seconds = models.FloatField(default=120.0)
     instructions = models.TextField(blank=True)
+    is_streaming = models.BooleanField(default=False)
+    max_answer_tokens = models.PositiveIntegerField(
+        default=0, help_text="The most tokens of one answer; 0: the provider's own limit."
+    )
     tool_patterns = models.JSONField(default=list, blank=True)
     write_posture = models.CharField(
         max_length=10, choices=WritePosture.choices, default=WritePosture.HOLD
@@ -44,6 +53,21 @@ class Agent(models.Model):
     )
     max_steps = models.PositiveIntegerField(
         default=50, validators=[MinValueValidator(1), MaxValueValidator(1000)]
+    )
+    max_calls = models.PositiveIntegerField(
+        default=500, validators=[MinValueValidator(1), MaxValueValidator(100_000)]
+    )
+    max_tokens = models.PositiveBigIntegerField(
+        default=0, help_text="Tokens in and out, of a whole run; 0: no cap."
+    )
+    max_seconds = models.PositiveIntegerField(
+        default=0, help_text="Seconds from a run's start, waits included; 0: no cap."
+    )
+    guardrails = models.JSONField(default=dict, blank=True)
+    hooks = models.JSONField(default=list, blank=True)
+    owner = models.CharField(max_length=150, blank=True)
+    channels = models.JSONField(
+        default=any_channel, blank=True, help_text='The ways in it may be started by; "*": any.'
     )
     run_as = models.CharField(max_length=150, blank=True)
     is_enabled = models.BooleanField(default=True)
@@ -64,6 +88,9 @@ class Agent(models.Model):
             ),
             models.CheckConstraint(
                 name="agents_max_steps", condition=Q(max_steps__gte=1, max_steps__lte=1000)
+            ),
+            models.CheckConstraint(
+                name="agents_max_calls", condition=Q(max_calls__gte=1, max_calls__lte=100_000)
             ),
         )
 
@@ -91,10 +118,16 @@ class AgentVersion(models.Model):
 
 
 class ConfigVersion(models.Model):
-    """One row whose number rises with every change of agents, servers, tools and policies."""
+    """One row whose number rises with every change of agents, servers, tools and policies.
+
+    It also says whether everything is contained: then nothing of any agent starts, resumes or sends.
+    """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     version = models.BigIntegerField(default=1)
+    is_contained = models.BooleanField(db_default=False, default=False)
+    contained_by = models.CharField(max_length=150, blank=True, db_default="", default="")
+    contained_reason = models.CharField(max_length=500, blank=True, db_default="", default="")
 
     class Meta:
         constraints = (models.CheckConstraint(name="agents_one_config_row", condition=Q(id=1)),)

@@ -20,6 +20,7 @@ class Transport(models.TextChoices):
     """How a server is reached."""
 
     HTTP = "http", "HTTP"
+    STDIO = "stdio", "a registered command (stdio)"
     LOCAL = "local", "in this process"
 
 
@@ -39,20 +40,30 @@ class KeyPlaceChoice(models.TextChoices):
 
 
 class ToolServer(models.Model):
-    """A server of tools. Its secret is named by environment variable, never stored (ruling 35)."""
+    """A server of tools. Its secret is named by environment variable, never stored (ruling 35).
+
+    `command` is a registered name, never a command line. With an `oauth_token_url` the token is fetched
+    with client credentials, else `bearer_env` names it. `vendor` names an entry of the vendor facts.
+    """
 
     key = models.SlugField(unique=True)
     name = models.CharField(max_length=200, blank=True)
     transport = models.CharField(max_length=10, choices=Transport.choices, default=Transport.HTTP)
     url = models.CharField(max_length=2000, blank=True)
+    command = models.CharField(max_length=80, blank=True)
     bearer_env = models.CharField(max_length=200, blank=True)
+    oauth_token_url = models.CharField(max_length=2000, blank=True)
+    oauth_client_id = models.CharField(max_length=200, blank=True)
+    oauth_secret_env = models.CharField(max_length=200, blank=True)
+    oauth_scope = models.CharField(max_length=500, blank=True)
+    vendor = models.CharField(max_length=40, blank=True)
     is_enabled = models.BooleanField(default=True)
     catalogue_read_at = models.DateTimeField(null=True, blank=True)
     catalogue_error = models.TextField(blank=True)
     catalogue_error_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """An HTTP server has an address, a local one has none."""
+        """An HTTP server has an address, one by stdio a command, a local one neither."""
 
         ordering = ["key"]
         constraints = [
@@ -61,8 +72,23 @@ class ToolServer(models.Model):
             ),
             models.CheckConstraint(
                 name="gateway_server_url_fits_transport",
-                condition=(Q(transport=Transport.HTTP) & ~Q(url=""))
-                | (Q(transport=Transport.LOCAL) & Q(url="")),
+                condition=(Q(transport=Transport.HTTP, command="") & ~Q(url=""))
+                | (Q(transport=Transport.STDIO, url="") & ~Q(command=""))
+                | Q(transport=Transport.LOCAL, url="", command=""),
+            ),
+            models.CheckConstraint(
+                name="gateway_server_one_token",
+                condition=Q(oauth_token_url="", oauth_client_id="", oauth_secret_env="")
+                | (
+                    Q(transport=Transport.HTTP, bearer_env="")
+                    & ~Q(oauth_token_url="")
+                    & ~Q(oauth_client_id="")
+                    & ~Q(oauth_secret_env="")
+                ),
+                violation_error_message=(
+                    "OAuth wants a token URL, a client id and the variable of its secret, on an HTTP server, "
+                    "and no bearer variable beside them."
+                ),
             ),
         ]
 
@@ -95,6 +121,9 @@ class Tool(models.Model):
     hints = models.JSONField(default=dict, blank=True)
     fingerprint = models.CharField(max_length=64, blank=True)
     approved_fingerprint = models.CharField(max_length=64, blank=True)
+    approved = models.JSONField(
+        null=True, blank=True, help_text="The description and schema that were approved."
+    )
     is_offered = models.BooleanField(default=True)
     effect = models.CharField(
         max_length=10, choices=EffectChoice.choices, default=EffectChoice.WRITE
@@ -106,6 +135,9 @@ class Tool(models.Model):
     key_window_seconds = models.PositiveIntegerField(default=0)
     reader = models.JSONField(null=True, blank=True)
     undo = models.JSONField(null=True, blank=True)
+    permission = models.CharField(
+        max_length=100, blank=True, help_text="What its run-as principal must hold; empty: nothing."
+    )
     timeout_seconds = models.FloatField(default=30.0, validators=[MinValueValidator(0.05)])
     limit_bytes = models.PositiveIntegerField(default=1 << 20, validators=[MinValueValidator(1)])
 
@@ -162,6 +194,8 @@ class Policy(models.Model):
     version = models.PositiveIntegerField()
     text = models.TextField()
     is_active = models.BooleanField(default=False)
+    created_by = models.CharField(max_length=150, blank=True, db_default="", default="")
+    note = models.CharField(max_length=500, blank=True, db_default="", default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -191,3 +225,62 @@ class Policy(models.Model):
             check_policies(self.text)
         except BadInput as error:
             raise ValidationError({"text": str(error)}) from error
+
+
+class DataKind(models.TextChoices):
+    """What a data policy looks for. REGEX: its own regular expression."""
+
+    EMAIL = "email", "e-mail address"
+    PHONE = "phone", "phone number"
+    IBAN = "iban", "IBAN"
+    CARD = "card", "card number"
+    REGEX = "regex", "regular expression"
+
+
+class DataAction(models.TextChoices):
+    """What happens to a call whose arguments hold it."""
+
+    MASK = "mask"
+    DENY = "deny"
+
+
+class DataPolicy(models.Model):
+    """What may not leave in a call's arguments: a pattern, where in them, to which tools, and what then.
+
+    `path` is a dotted path in the arguments (`*`: anywhere in them); `tools` a pattern as agents have
+    them. The masked call is what is digested, keyed and sent.
+    """
+
+    name = models.CharField(max_length=100, unique=True)
+    kind = models.CharField(max_length=10, choices=DataKind.choices)
+    regex = models.CharField(max_length=500, blank=True)
+    path = models.CharField(max_length=200, default="*")
+    tools = models.CharField(max_length=300, default="*")
+    action = models.CharField(max_length=10, choices=DataAction.choices, default=DataAction.DENY)
+    is_enabled = models.BooleanField(default=True)
+    created_by = models.CharField(max_length=150, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        """A regular expression stands where the kind is one, and nowhere else."""
+
+        ordering = ["name"]
+        verbose_name_plural = "data policies"
+        constraints = [
+            models.CheckConstraint(
+                name="gateway_data_policy_kind", condition=Q(kind__in=DataKind.values)
+            ),
+            models.CheckConstraint(
+                name="gateway_data_policy_action", condition=Q(action__in=DataAction.values)
+            ),
+            models.CheckConstraint(
+                name="gateway_data_policy_regex",
+                condition=(Q(kind=DataKind.REGEX) & ~Q(regex=""))
+                | (~Q(kind=DataKind.REGEX) & Q(regex="")),
+                violation_error_message="A regular expression is wanted where the kind is regex, and only there.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        """Return the name."""
+        return self.name

@@ -20,6 +20,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL((SQL / "start.sql").read_text(), migrations.RunSQL.noop),
         migrations.RunSQL((SQL / "step.sql").read_text(), migrations.RunSQL.noop),
         migrations.RunSQL((SQL / "take.sql").read_text(), migrations.RunSQL.noop),
+        migrations.RunSQL((SQL / "claim.sql").read_text(), migrations.RunSQL.noop),
         migrations.RunSQL(
             "ALTER TABLE runs_run SET (fillfactor = 50); ALTER TABLE leases_holder SET (fillfactor = 50);"
             "ALTER TABLE events_eventhead SET (fillfactor = 50); ALTER TABLE runs_call SET (fillfactor = 70);",

@@ -34,12 +34,12 @@ $$;
 -- A model step that asked for calls: the conversation's new part, counters and seal, before any call (CR-09).
 CREATE FUNCTION liyagent_step(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_steps int, p_calls int,
-    p_input_tokens bigint, p_output_tokens bigint, p_part int, p_sealed bytea, p_kinds text[], p_contents text[]
+    p_input_tokens bigint, p_output_tokens bigint, p_cost bigint, p_part int, p_sealed bytea, p_kinds text[], p_contents text[]
 ) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
 DECLARE v record;
 BEGIN
     UPDATE runs_run SET sequence = p_sequence, seal = p_seal, model_steps = p_steps, calls_made = p_calls,
-            input_tokens = p_input_tokens, output_tokens = p_output_tokens, parts = p_part + 1
+            input_tokens = p_input_tokens, output_tokens = p_output_tokens, cost_micros = p_cost, parts = p_part + 1
         WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1
         RETURNING correlation_id, mission, recording, events_missing, stop_requested INTO v;
     IF FOUND THEN
@@ -160,15 +160,15 @@ END $$;
 -- The end, in one commit: status, transcript, audit, last events; open marks become unknown with a late look
 -- (ruling 9); parts go.
 CREATE FUNCTION liyagent_finish(
-    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_status text, p_reason text, p_steps int,
-    p_calls int, p_input_tokens bigint, p_output_tokens bigint, p_transcript bytea,
+    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_status text, p_reason text, p_error text,
+    p_steps int, p_calls int, p_input_tokens bigint, p_output_tokens bigint, p_cost bigint, p_transcript bytea,
     p_late_look_seconds double precision, p_action text, p_detail jsonb, p_kinds text[], p_contents text[]
 ) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
 DECLARE v record;
 BEGIN
     UPDATE runs_run SET sequence = p_sequence, seal = p_seal, status = p_status, reason = p_reason,
-            model_steps = p_steps, calls_made = p_calls, input_tokens = p_input_tokens,
-            output_tokens = p_output_tokens, holder = NULL, ended_at = liyagent_now(), parts = 0
+            error = p_error, model_steps = p_steps, calls_made = p_calls, input_tokens = p_input_tokens,
+            output_tokens = p_output_tokens, cost_micros = p_cost, holder = NULL, ended_at = liyagent_now(), parts = 0
         WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1
         RETURNING correlation_id, mission, recording, events_missing, stop_requested, agent_key, request_id, key_id
         INTO v;

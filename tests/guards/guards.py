@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-STEP, TAKE = "runs/sql/step.sql", "runs/sql/take.sql"
+STEP, TAKE, CLAIM = "runs/sql/step.sql", "runs/sql/take.sql", "runs/sql/claim.sql"
 LOOP, SCOPE = "runs/loop.py", "runs/scope.py"
 FENCES = "tests/unit/runs/test_fences.py::"
 TAKES = "tests/unit/runs/test_take_and_claim.py::"
@@ -60,12 +60,12 @@ def _fence(writer: str, before: str) -> tuple[Guard, Guard]:
 GUARDS: tuple[Guard, ...] = (
     *_fence(
         "the step",
-        "input_tokens = p_input_tokens, output_tokens = p_output_tokens, parts = p_part + 1",
+        "input_tokens = p_input_tokens, output_tokens = p_output_tokens, cost_micros = p_cost, parts = p_part + 1",
     ),
     *_fence("the flush", "SET sequence = p_sequence, seal = p_seal, resumes_recorded = p_resumes"),
     *_fence(
         "the end",
-        "output_tokens = p_output_tokens, holder = NULL, ended_at = liyagent_now(), parts = 0",
+        "output_tokens = p_output_tokens, cost_micros = p_cost, holder = NULL, ended_at = liyagent_now(), parts = 0",
     ),
     Guard(
         name="fence of the mark: attempt",
@@ -86,7 +86,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         name="a claim compares and sets",
-        file=TAKE,
+        file=CLAIM,
         search="WHERE r.id = lost.id AND r.attempt = lost.attempt AND r.status = 'running'",
         replace="WHERE r.id = lost.id",
         tests=(
@@ -140,7 +140,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         name="a claim sets settle_after",
-        file=TAKE,
+        file=CLAIM,
         search="""            settle_after = GREATEST(r.settle_after, (
                 SELECT max(c.deadline) FROM runs_call c
                 WHERE c.run_id = r.id AND c.fate = '' AND c.holder IS DISTINCT FROM p_proven))
@@ -318,7 +318,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         name="grace after a reconnect",
-        file=TAKE,
+        file=CLAIM,
         search="GREATEST(backend_start, pg_postmaster_start_time())",
         replace="pg_postmaster_start_time()",
         tests=(
@@ -327,14 +327,14 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         name="a missing holder has lapsed",
-        file=TAKE,
+        file=CLAIM,
         search="FROM held LEFT JOIN leases_holder h ON h.id = held.holder",
         replace="FROM held JOIN leases_holder h ON h.id = held.holder",
         tests=(f"{TAKES}test_a_holder_without_a_row_has_lapsed",),
     ),
     Guard(
         name="a process never claims its own",
-        file=TAKE,
+        file=CLAIM,
         search="WHERE held.holder IS DISTINCT FROM p_sweeper AND (h.id",
         replace="WHERE (h.id",
         tests=(f"{TAKES}test_a_process_never_claims_its_own_runs",),

@@ -249,7 +249,7 @@ def step(
     events: Events = ONE_EVENT,
 ) -> Row | None:
     """Write a model step; its part's number is the sequence unless named."""
-    values = (1, 1, 10, 5, sequence if part is None else part, b"part", *_arrays(events))
+    values = (1, 1, 10, 5, 0, sequence if part is None else part, b"part", *_arrays(events))
     return _fenced(connection, "step", fence, sequence, values)
 
 
@@ -318,10 +318,12 @@ def finish(
     values = (
         status,
         "",
+        "",
         2,
         1,
         20,
         9,
+        0,
         b"transcript",
         late,
         "agent.run.ended",

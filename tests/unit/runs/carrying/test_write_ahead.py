@@ -59,8 +59,8 @@ def test_when_a_call_reaches_its_vendor_all_that_a_resume_needs_is_stored(world:
     world.vendor.before_effect = look
     assert world.process().carry().status == "answered"
     kept = ("look after it", HISTORY)
-    once = (*kept, [[{"n": 1}]], [0], (1, 1, 100, 7), 1)
-    twice = (*kept, [[{"n": 1}], [{"n": 2}, {"n": 3}]], [0, 1], (2, 3, 1100, 77), 2)
+    once = (*kept, [[{"n": 1}]], [0], (1, 1, 100, 7, 0), 1)
+    twice = (*kept, [[{"n": 1}], [{"n": 2}, {"n": 3}]], [0, 1], (2, 3, 1100, 77, 0), 2)
     assert seen == [once, twice, twice]
 
 
