@@ -25,6 +25,8 @@ class AgentNow:
     model: str
     model_timeout_seconds: float
     instructions: str
+    is_streaming: bool
+    max_answer_tokens: int
     tool_patterns: tuple[str, ...]
     write_posture: str
     may_wait: bool
@@ -91,6 +93,8 @@ def _now(agent: Agent) -> AgentNow:
         model=agent.model,
         model_timeout_seconds=agent.model_timeout_seconds,
         instructions=agent.instructions,
+        is_streaming=agent.is_streaming,
+        max_answer_tokens=agent.max_answer_tokens,
         tool_patterns=tuple(agent.tool_patterns),
         write_posture=agent.write_posture,
         may_wait=agent.may_wait,
