@@ -145,6 +145,7 @@ class Tool(models.Model):
         """One row a tool; a key is a place, a field where it is an argument, and a window."""
 
         ordering = ["server__key", "name"]
+        permissions = [("call_tool", "Can call a tool directly, without a run")]
         constraints = [
             models.UniqueConstraint(name="gateway_one_tool_per_name", fields=["server", "name"]),
             models.CheckConstraint(
