@@ -1,6 +1,6 @@
-"""`python -m tests.bench`: what a step costs, each cell beside its floor in the same run; then kills under load.
+"""`python -m tests.bench`: what a step costs, each cell beside its floor in the same run (W1), and W2 to W6.
 
-`--only steps` or `--only kills` measures one of the two, `--profile look|note` shows what a step's time goes to.
+`--only steps|long|kills|many|idle|sweep` measures one of them, `--profile look|note` shows what a step's time goes to.
 Raw lines are kept under `.liyagent/bench`. Exit code 0 unless something could not be measured.
 """
 
@@ -11,23 +11,26 @@ import json
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from liyagent.core.errors import LiyagentError
 from liyagent.demo.vendors.process import ROOT
+from tests.bench.idle import measure_idle
 from tests.bench.kills import kill_table, measure_kills
 from tests.bench.place import place
-from tests.bench.report import step_table
+from tests.bench.report import idle_table, long_table, many_table, step_table, sweep_table
 
 ROUNDS = 3
+CELLS = ("steps", "long", "kills", "many", "idle", "sweep")
 
 
 def main(arguments: list[str]) -> int:
     """Measure and print; an error of ours is one line."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--only", choices=["steps", "kills"], default="")
+    parser.add_argument("--only", choices=CELLS, default="")
     parser.add_argument("--profile", choices=["look", "note"], default="")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--kills", type=int, default=20)
@@ -53,17 +56,37 @@ def _measure(options: argparse.Namespace, *, logs: Path) -> dict[str, Any]:
     told: dict[str, Any] = {}
     if options.profile:
         with place() as here:
-            sys.stdout.write(here.measure(f"--profile={options.profile}"))
+            sys.stdout.write(here.measure("steps", f"--profile={options.profile}"))
         return told
-    if options.only in {"", "steps"}:
-        with place() as here:
-            told["steps"] = here.cells(rounds=options.rounds)
-        sys.stdout.write(step_table(told["steps"]) + "\n\n")
+    measures: dict[str, tuple[Callable[[], Any], Callable[[Any], str]]] = {
+        "steps": (lambda: _inside("steps", f"--rounds={options.rounds}"), step_table),
+        "long": (lambda: _inside("long"), long_table),
+        "kills": (lambda: measure_kills(options.kills, logs=logs), kill_table),
+        "many": (lambda: _inside("many"), many_table),
+        "idle": (lambda: _idle(logs), idle_table),
+        "sweep": (lambda: _inside("sweep"), sweep_table),
+    }
+    for cell in [options.only] if options.only else CELLS:
+        sys.stderr.write(f"measuring {cell}\n")
+        measure, table = measures[cell]
+        told[cell] = measure()
+        sys.stdout.write(table(told[cell]) + "\n\n")
         sys.stdout.flush()
-    if options.only in {"", "kills"}:
-        told["kills"] = measure_kills(options.kills, logs=logs)
-        sys.stdout.write(kill_table(told["kills"]) + "\n\n")
     return told
+
+
+def _inside(cell: str, *arguments: str) -> Any:
+    with place() as here:
+        return here.told(cell, *arguments)
+
+
+def _idle(logs: Path) -> Any:
+    logs.mkdir(parents=True, exist_ok=True)
+    with place() as here:
+        here.measure("nothing")
+        return measure_idle(
+            here.environment(), log=logs / "idle.log", has_statements=here.has_statements
+        )
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:

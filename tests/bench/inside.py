@@ -1,4 +1,7 @@
-"""`python -m tests.bench.inside`: measure W1 on the database of the environment; the last line is JSON."""
+"""`python -m tests.bench.inside CELL`: measure on the database of the environment; the last line is JSON.
+
+CELL `nothing` only migrates and furnishes.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,8 @@ from django.core.management import call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 
 from tests.bench.counts import Counter  # noqa: E402
+from tests.bench.long_run import measure_long_run  # noqa: E402
+from tests.bench.many_runs import measure_many_runs  # noqa: E402
 from tests.bench.steps import (  # noqa: E402
     Cell,
     carry_some,
@@ -27,6 +32,7 @@ from tests.bench.steps import (  # noqa: E402
     measure_floor,
     new_holder,
 )
+from tests.bench.sweeping import measure_sweep  # noqa: E402
 from tests.bench.world import READ, RECORDINGS, STEPS, WRITE, furnish  # noqa: E402
 
 ALONE = {"runs": 50, "threads": 1}
@@ -36,11 +42,26 @@ MOST_ROUNDS = {1: 9, 8: 2}
 WARM_UP_RUNS = 20
 PROFILED_RUNS = 50
 TOP_FUNCTIONS = 45
+MANY = (256, 1000)
+
+
+def long_runs() -> list[dict[str, Any]]:
+    """Measure W2."""
+    return [measure_long_run(recording) for recording in RECORDINGS]
+
+
+def many_runs() -> list[dict[str, Any]]:
+    """Measure W4."""
+    return [measure_many_runs(count) for count in MANY]
+
+
+OTHERS = {"long": long_runs, "many": many_runs, "sweep": measure_sweep}
 
 
 def main(arguments: list[str]) -> int:
     """Measure, or profile, and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.inside")
+    parser.add_argument("cell", choices=["nothing", "steps", "long", "many", "sweep"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--statements", action="store_true", help="pg_stat_statements is preloaded")
     parser.add_argument("--profile", choices=[READ, WRITE], default="")
@@ -49,6 +70,11 @@ def main(arguments: list[str]) -> int:
     call_command("migrate", verbosity=0)
     models = furnish()
     connection.close()
+    if options.cell == "nothing":
+        return 0
+    if options.cell in OTHERS:
+        sys.stdout.write(json.dumps(OTHERS[options.cell]()) + "\n")
+        return 0
     for tool in models:
         warm = Cell(name="warm", tool=tool, recording="metadata", runs=WARM_UP_RUNS, threads=1)
         carry_some(warm, new_holder())

@@ -50,7 +50,7 @@ class Place:
         ended = subprocess.run(
             command,
             cwd=ROOT,
-            env=self._environment(),
+            env=self.environment(),
             stdout=subprocess.PIPE,
             text=True,
             check=False,
@@ -59,13 +59,11 @@ class Place:
             raise BenchFailed(f"{' '.join(command[2:])} ended with {ended.returncode}")
         return ended.stdout
 
-    def cells(self, *, rounds: int) -> list[dict[str, Any]]:
-        """Measure W1."""
-        written = self.measure(f"--rounds={rounds}")
-        told: list[dict[str, Any]] = json.loads(written.splitlines()[-1])
-        return told
+    def told(self, cell: str, *arguments: str) -> Any:
+        """Measure one of the program's cells and return what its last line says."""
+        return json.loads(self.measure(cell, *arguments).splitlines()[-1])
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         inherited = {
             name: value
             for name, value in os.environ.items()
@@ -79,6 +77,7 @@ class Place:
             "LIYAGENT_SEAL_KEYS": new_seal_key(),
             "LIYAGENT_STATE_DIR": str(self.directory),
             "LIYAGENT_LOG_LEVEL": "ERROR",
+            "LIYAGENT_ALLOWED_HOSTS": "localhost,127.0.0.1",
         }
 
 

@@ -1,4 +1,4 @@
-"""The table of W1: ratios beside the marks, medians of the rounds."""
+"""The tables: ratios beside the marks, medians of the rounds. `!` stands where "now" is missed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ STATEMENT_MARKS = {"look": (2.0, 1.0), "note": (4.0, 3.0)}
 ONCE_A_STEP = 0.9
 # A checkpoint or many full pages: the log bytes then say little about a step.
 MOST_FULL_PAGES = 0.02
+
+LONG_MARKS = (1.3, 1.1)
+MANY_MARKS = {256: ((0.9, 0.97), (150.0, 80.0))}
+IDLE_MARKS = {0: (3.0, 1.0), 10_000: (4.0, 1.0)}
+SWEEP_MARKS, RENEWAL_MARKS = (50.0, 10.0), (1.0, 0.4)
 
 Round = dict[str, dict[str, float]]
 
@@ -66,14 +71,19 @@ def _statements(cell: dict[str, Any]) -> tuple[float, float]:
 
 
 def _marked(
-    value: float, marks: tuple[float, float] | None, *, is_more_better: bool = False
+    value: float,
+    marks: tuple[float, float] | None,
+    *,
+    is_more_better: bool = False,
+    digits: int = 1,
 ) -> str:
     """Return the value, its marks, and `!` where it misses the first of them."""
     if marks is None:
-        return f"{value:.1f}"
+        return f"{value:.{digits}f}"
     now, aim = marks
-    is_missed = round(value, 1) < now if is_more_better else round(value, 1) > now
-    return f"{value:.1f}{'!' if is_missed else ' '}({now:g}/{aim:g})"
+    shown = round(value, digits)
+    is_missed = shown < now if is_more_better else shown > now
+    return f"{value:.{digits}f}{'!' if is_missed else ' '}({now:g}/{aim:g})"
 
 
 def _full_pages(rounds: Sequence[Round]) -> str:
@@ -81,3 +91,64 @@ def _full_pages(rounds: Sequence[Round]) -> str:
     pages = statistics.median(it["cell"]["full_pages"] for it in rounds)
     has_checkpoint = any(it["cell"]["checkpoints"] for it in rounds)
     return f"{pages:.2f}{'c' if has_checkpoint else ''}"
+
+
+def long_table(cells: Sequence[dict[str, Any]]) -> str:
+    """Return W2: a line for each way of recording."""
+    lines = [
+        "W2: one run of 200 model steps of 4 KB; ms and KB of log of a step (median of five) at 10, 50, 100, 200",
+        f"{'recording':<10}{'ms a step':<24}{'200/10':<14}{'KB logged a step':<28}{'200/10':<14}{'MB logged / floor':<20}MB left",
+    ]
+    for cell in cells:
+        ms, kb = cell["step_ms"], cell["step_kb"]
+        logged = f"{cell['logged_mb']:.2f} / {cell['floor_mb']:.2f}"
+        lines.append(
+            f"{cell['recording']:<10}{_row(ms):<24}{_marked(ms['200'] / ms['10'], LONG_MARKS):<14}"
+            f"{_row(kb):<28}{_marked(kb['200'] / kb['10'], LONG_MARKS):<14}{logged:<20}{cell['left_mb']:.2f}"
+        )
+    return "\n".join(lines)
+
+
+def many_table(cells: Sequence[dict[str, Any]]) -> str:
+    """Return W4: a line for each number of runs."""
+    lines = [
+        "W4: runs of ten steps at once in one process, a model that takes 2 s; the ideal is 22 s",
+        f"{'runs':<7}{'seconds':<9}{'runs/s':<8}{'of the ideal':<20}{'MB over idle':<18}{'threads':<9}sessions",
+    ]
+    for cell in cells:
+        share_marks, memory_marks = MANY_MARKS.get(cell["runs"], (None, None))
+        share = _marked(cell["share_of_ideal"], share_marks, is_more_better=True, digits=2)
+        lines.append(
+            f"{cell['runs']:<7}{cell['seconds']:<9.1f}{cell['runs_per_second']:<8.1f}{share:<20}"
+            f"{_marked(cell['memory_over_idle_mb'], memory_marks):<18}{cell['threads']:<9}{cell['sessions']}"
+        )
+    return "\n".join(lines)
+
+
+def idle_table(cells: Sequence[dict[str, Any]]) -> str:
+    """Return W5: with nothing at all, and with runs that wait."""
+    lines = [
+        "W5: one process with its cluster, half a minute of nothing to do",
+        f"{'waiting':<9}{'CPU %':<16}{'statements/s':<14}{'commits/s':<11}{'processes':<11}MB",
+    ]
+    lines += [
+        f"{it['waiting']:<9}{_marked(it['cpu_percent'], IDLE_MARKS[it['waiting']]):<16}"
+        f"{it['statements_per_second']:<14.1f}{it['commits_per_second']:<11.1f}{it['processes']:<11}"
+        f"{it['memory_mb']:.0f}"
+        for it in cells
+    ]
+    return "\n".join(lines)
+
+
+def sweep_table(told: dict[str, Any]) -> str:
+    """Return W6."""
+    return (
+        f"W6: {told['live']} live and {told['lapsed']} lapsed leases\n"
+        f"a sweep that claims all lapsed: {_marked(told['claiming_ms'], SWEEP_MARKS)} ms; "
+        f"that finds none: {told['idle_ms']:.1f} ms; a renewal: {told['renewal_ms']:.1f} ms, "
+        f"{_marked(told['renewals_per_second'], RENEWAL_MARKS)} a second and process"
+    )
+
+
+def _row(values: dict[str, float]) -> str:
+    return " ".join(f"{value:.1f}" for value in values.values())

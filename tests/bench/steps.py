@@ -131,15 +131,15 @@ def carry_some(cell: Cell, holder: UUID) -> None:
     """Carry a thread's share of the cell's runs, one after the other."""
     try:
         for _ in range(cell.runs // cell.threads):
-            _carry_one(cell, holder)
+            carry_agent(_agent(cell), holder)
     finally:
         connection.close()
 
 
-def _carry_one(cell: Cell, holder: UUID) -> None:
-    """Start a run, take it and carry it to its end."""
+def carry_agent(agent: str, holder: UUID) -> None:
+    """Start a run of an agent, take it and carry it to its end."""
     start_run(
-        agent_key=_agent(cell),
+        agent_key=agent,
         task="Measure a step.",
         entry="bench",
         started_by="",
