@@ -33,7 +33,7 @@ CREATE TRIGGER gateway_tool_permission_offered AFTER INSERT OR UPDATE OF permiss
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("gateway", "0002_servers_by_stdio_and_data_policies"),
+        ("gateway", "0003_tools_called_by_hand"),
         ("auth", "0012_alter_user_first_name_max_length"),
         ("contenttypes", "0002_remove_content_type_name"),
     ]
