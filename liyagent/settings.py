@@ -9,11 +9,13 @@ import django_stubs_ext
 from liyagent.core.conf import read_conf
 from liyagent.core.database import django_database
 from liyagent.core.logs import logging_config
+from liyagent.providers.prices import read_prices
 
 django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 LIYAGENT = read_conf(base_dir=BASE_DIR)
+read_prices(LIYAGENT.prices_file)  # a file that cannot be used ends the start
 
 DEBUG = LIYAGENT.debug
 SECRET_KEY = LIYAGENT.secret_key
@@ -43,6 +45,7 @@ MIDDLEWARE = [
     "missions.middleware.MissionMiddleware",
     "liyagent.core.queries.StorableQueryMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "liyagent.core.headers.SecurityHeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -87,9 +90,21 @@ LOGGING = logging_config(LIYAGENT.log_level)
 # It tells of every job that is queued and done, one each tick.
 LOGGING["loggers"]["django-q"]["level"] = "WARNING"
 
-SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_AGE = 12 * 3600
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LIYAGENT.https
+CSRF_TRUSTED_ORIGINS = list(LIYAGENT.allowed_origins)
 SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+SECURE_HSTS_SECONDS = 365 * 86_400 if LIYAGENT.https else 0
+# Without a proxy that says how the client came, all would look like http and be sent round for ever.
+SECURE_SSL_REDIRECT = LIYAGENT.https and LIYAGENT.proxies > 0
+SECURE_REDIRECT_EXEMPT = [r"^health/"]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if LIYAGENT.proxies > 0 else None
+# Whether the neighbours of our host name use https, or browsers should have it built in, is their owner's choice.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20
 
 REST_FRAMEWORK = {

@@ -30,6 +30,7 @@ OURS = ("LIYAGENT_", "TICKETIQ_", "DATABASE_URL")
 # The column that a run keeps it in holds 64.
 KEY_ID = re.compile(r"[A-Za-z0-9_]{1,64}")
 HOST = re.compile(r"[A-Za-z0-9._:\[\]-]{1,253}")
+ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?")
 LOOPBACK = "127.0.0.1,localhost"
 
 
@@ -40,6 +41,9 @@ class Conf:
     debug: bool
     secret_key: str
     allowed_hosts: tuple[str, ...]
+    https: bool
+    proxies: int
+    allowed_origins: tuple[str, ...]
     state_dir: Path
     database_url: str
     direct_database_url: str
@@ -55,6 +59,7 @@ class Conf:
     allow_unsafe_durability: bool
     allowed_private_hosts: tuple[str, ...]
     scripts_dir: Path
+    prices_file: Path | None
     crash_resume_entries: bool
     run_events_enabled: bool
     run_events_retention_days: int
@@ -74,6 +79,9 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         debug=debug,
         secret_key=_secret(env, "LIYAGENT_SECRET_KEY", debug=debug, path=state_dir / "secret-key"),
         allowed_hosts=_names(env, "LIYAGENT_ALLOWED_HOSTS", default="localhost,127.0.0.1,[::1]"),
+        https=_flag(env, "LIYAGENT_HTTPS", default=not debug),
+        proxies=_whole(env, "LIYAGENT_PROXIES", default=0, low=0, high=10),
+        allowed_origins=_origins(env, "LIYAGENT_ALLOWED_ORIGINS"),
         state_dir=state_dir,
         database_url=database_url,
         direct_database_url=_direct_url(env) or database_url,
@@ -93,6 +101,7 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
             env, "LIYAGENT_ALLOWED_PRIVATE_HOSTS", default=LOOPBACK if is_beside_up else ""
         ),
         scripts_dir=_scripts_dir(env) or base_dir / "liyagent" / "demo" / "scripts",
+        prices_file=_prices_file(env),
         crash_resume_entries=_flag(env, "TICKETIQ_CRASH_RESUME_ENTRIES", default=True),
         run_events_enabled=_flag(env, "TICKETIQ_RUN_EVENTS_ENABLED", default=True),
         run_events_retention_days=_whole(
@@ -142,6 +151,17 @@ def _names(env: Mapping[str, str], name: str, *, default: str) -> tuple[str, ...
     return tuple(part.strip() for part in env.get(name, default).split(",") if part.strip())
 
 
+def _origins(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    found = _names(env, name, default="")
+    for origin in found:
+        if not ORIGIN.fullmatch(origin):
+            raise BadSetting(
+                f"{name} has {origin[:80]!r}; it wants origins such as https://liyagent.example.com, "
+                "with commas between"
+            )
+    return found
+
+
 def _choice(env: Mapping[str, str], name: str, *, default: str, of: tuple[str, ...]) -> str:
     value = env.get(name, "").strip().upper() or default
     if value not in of:
@@ -187,6 +207,14 @@ def _scripts_dir(env: Mapping[str, str]) -> Path | None:
     if text and not Path(text).is_dir():
         raise BadSetting(f"LIYAGENT_SCRIPTS_DIR is {text!r}; it wants a directory that exists")
     return Path(text) if text else None
+
+
+def _prices_file(env: Mapping[str, str]) -> Path | None:
+    """Where models' prices stand; what stands in it is read by `liyagent/providers/prices.py`."""
+    text = env.get("LIYAGENT_PRICES_FILE", "").strip()
+    if text and not Path(text).is_file():
+        raise BadSetting(f"LIYAGENT_PRICES_FILE is {text!r}; it wants a file that exists")
+    return Path(text).absolute() if text else None
 
 
 def _hosts(env: Mapping[str, str], name: str, *, default: str) -> tuple[str, ...]:
