@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from liyagent.gateway.misfit import misfit
 from liyagent.gateway.outcome import Asker, Call, Contract
 from liyagent.providers.types import ToolCall
 from runs.conversation import Pending
-from runs.misfit import misfit
 
 
 def requested_call(

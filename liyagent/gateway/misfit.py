@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
@@ -32,6 +33,10 @@ MOST_SECONDS = 1.0
 MOST_READING_SECONDS = 5.0
 MOST_COMPARED = 500
 UNREADABLE = "the schema of this tool cannot be read; an operator has to sync its server"
+TOO_SLOW = (
+    f"its arguments could not be checked against the tool's schema within {MOST_SECONDS:g} s; "
+    "smaller arguments may do, else an operator has to look at the schema"
+)
 RUNS_REGEXES = ("pattern", "patternProperties", "unevaluatedProperties", "unevaluatedItems")
 # What a schema that is none makes the library raise: a `$ref` may lead to any value at all.
 NO_SCHEMA = (
@@ -58,29 +63,43 @@ class SchemaTooSlow(LiyagentError):
 _until: ContextVar[float] = ContextVar("liyagent_schema_until", default=0.0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """What does not fit: a dotted path in the arguments, "" for the whole, and why."""
+
+    path: str
+    reason: str
+
+
 def misfit(args: Any, schema: dict[str, Any]) -> str:
     """Return why `args` do not fit `schema`, or why that cannot be told; "" where they fit. Never raises."""
+    found = first_misfit(args, schema)
+    if found is None or found.reason in {UNREADABLE, TOO_SLOW}:
+        return found.reason if found else ""
+    where = f"{found.path}: " if found.path else ""
+    return f"its arguments do not fit the tool: {where}{found.reason}"
+
+
+def first_misfit(args: Any, schema: dict[str, Any]) -> Misfit | None:
+    """Return where `args` do not fit `schema` first, or that it cannot be told; None where they fit. Never raises."""
     validator = _validator(json_bytes(schema))
     if validator is None:
-        return UNREADABLE
+        return Misfit(path="", reason=UNREADABLE)
     token = _until.set(time.thread_time() + MOST_SECONDS)
     try:
         fault = next(iter(validator.iter_errors(args)), None)
-        return f"its arguments do not fit the tool: {_told(fault)}" if fault is not None else ""
+        return _told(fault) if fault is not None else None
     except SchemaTooSlow:
-        return (
-            f"its arguments could not be checked against the tool's schema within {MOST_SECONDS:g} s; "
-            "smaller arguments may do, else an operator has to look at the schema"
-        )
+        return Misfit(path="", reason=TOO_SLOW)
     except NO_SCHEMA:
-        return UNREADABLE
+        return Misfit(path="", reason=UNREADABLE)
     finally:
         _until.reset(token)
 
 
-def _told(fault: Any) -> str:
-    where = ".".join(str(step) for step in fault.absolute_path)
-    return f"{where + ': ' if where else ''}{fault.message}"[:LONGEST_TOLD]
+def _told(fault: Any) -> Misfit:
+    path = ".".join(str(step) for step in fault.absolute_path)[:LONGEST_TOLD]
+    return Misfit(path=path, reason=fault.message[: LONGEST_TOLD - len(path)])
 
 
 @lru_cache(maxsize=1024)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runs.misfit import MOST_SECONDS, UNREADABLE, misfit
+from liyagent.gateway.misfit import MOST_SECONDS, UNREADABLE, misfit
 
 DOUBLING = {
     "$ref": "#/$defs/a0",
