@@ -119,6 +119,18 @@ REST_FRAMEWORK = {
     "DEFAULT_METADATA_CLASS": None,
     "EXCEPTION_HANDLER": "liyagent.core.api.handle_exception",
     "URL_FORMAT_OVERRIDE": None,
+    "DEFAULT_SCHEMA_CLASS": "liyagent.access.openapi.GuardedSchema",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Liyagent",
+    "DESCRIPTION": "Durable AI agents for IT operations. Errors are application/problem+json.",
+    "VERSION": "1",
+    "SCHEMA_PATH_PREFIX": "/api/",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "liyagent.access.openapi.document_errors",
+    ],
 }
 Q_CLUSTER = {
     "name": "liyagent",

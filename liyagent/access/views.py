@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, NoReturn
 
+from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -17,6 +18,7 @@ class GuardedView(APIView):
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
 
+@extend_schema(exclude=True)
 class UnknownAddress(GuardedView):
     """404 for any address below /api/ that is none, to those who may ask at all."""
 

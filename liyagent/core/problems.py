@@ -35,7 +35,12 @@ def problem_of(
         members["detail"] = detail
     members |= {name: value for name, value in more.items() if value}
     request_id = current_ids().get("request_id")
-    return {**members, "request_id": str(request_id)} if request_id else members
+    if request_id:
+        members |= {
+            "instance": f"urn:liyagent:request:{request_id}",
+            "request_id": str(request_id),
+        }
+    return members
 
 
 def problem_response(**members: Any) -> HttpResponse:
