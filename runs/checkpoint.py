@@ -47,6 +47,7 @@ class Checkpoint:
     config: int
     now: datetime
     now_at: float
+    timeline: int = 0
     open_marks: Places = field(default_factory=set)
     settled: Places = field(default_factory=set)
 
@@ -54,6 +55,11 @@ class Checkpoint:
     def run_id(self) -> UUID:
         """The run's id."""
         return self.run.id
+
+    @property
+    def has_failed_over(self) -> bool:
+        """Whether the last step was written before a standby took over: marks after it may be lost (ruling 40)."""
+        return 0 not in {self.run.timeline, self.timeline} and self.run.timeline != self.timeline
 
     def next_fence(self) -> Fence:
         """Return the fence of the next write; it counts once the write is answered (`written`)."""
@@ -123,7 +129,8 @@ def sealer_of(run: Run) -> Sealer:
 class Stored:
     """What a resume needs of a run, as it was read in one round trip: sealed, and verified by nobody yet.
 
-    `calls` are those of the last step, and unsettled ones. `now` is the database's time, told at `now_at` here.
+    `calls` are those of the last step, and unsettled ones. `now` is the database's time, told at `now_at` here, and
+    `timeline` the one that it writes on, 0 where that cannot be told.
     """
 
     run: Run
@@ -133,6 +140,7 @@ class Stored:
     parts: list[tuple[int, str, bytes]]
     calls: list[Call]
     last_told_step: int
+    timeline: int = 0
 
 
 # A settled call of an earlier step stands in its part.
@@ -155,7 +163,7 @@ def load(run_id: UUID, *, attempt: int, give_up: GiveUp) -> Stored:
             (_select(Call, LAST_CALLS), (run_id, run_id)),
             (PARTS, (run_id,)),
             (LAST_TOLD_STEP, (run_id, run_id)),
-            ("SELECT liyagent_config_version(), liyagent_now()", ()),
+            ("SELECT liyagent_config_version(), liyagent_now(), liyagent_timeline()", ()),
         ),
         give_up=give_up,
     )
@@ -170,6 +178,7 @@ def load(run_id: UUID, *, attempt: int, give_up: GiveUp) -> Stored:
         parts=[(number, kind, sealed) for number, kind, sealed in parts],
         calls=[_row(Call, row) for row in calls],
         last_told_step=told[0][0] if told else 0,
+        timeline=config[0][2],
     )
 
 
@@ -223,6 +232,7 @@ def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
         config=stored.config,
         now=stored.now,
         now_at=stored.now_at,
+        timeline=stored.timeline,
         open_marks=open_marks,
         settled=settled,
     )

@@ -29,6 +29,15 @@ class Settlement(StrEnum):
     TOLD_UNKNOWN = "told_unknown"
 
 
+def counts_as_marked(*, has_failed_over: bool, is_write: bool, could_be_sent: bool) -> bool:
+    """Whether a call without a mark is one whose mark may be lost (ruling 40).
+
+    On a standby that was promoted, what the old server confirmed last may be missing: the mark, and not what it
+    announced. A read is made again, and what no gate ever let out (`could_be_sent`) did not leave.
+    """
+    return has_failed_over and is_write and could_be_sent
+
+
 def settlement_for(
     *,
     mark: Mark | None,

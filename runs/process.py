@@ -23,9 +23,11 @@ from liyagent.core.readiness import STATE
 from liyagent.gateway import wire
 from liyagent.leases.holding import end_holder, register_holder, start_draining
 from liyagent.leases.identity import own_identity, own_name
+from runs.carriers import Carriers
 from runs.checkpoint import keyring
 from runs.cluster_child import ClusterChild
 from runs.late_look import look_late
+from runs.listen import listen_until
 from runs.renewal import Renewal
 from runs.runner import FORMATS, Runner
 from runs.threads import LastingThread
@@ -35,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 WEB_GRACE_SECONDS = 5
 CLUSTER_GRACE_SECONDS = 5
+# What a process that carries one run may take beyond its drain before it is killed.
+CARRIER_GRACE_SECONDS = 10
 
 
 class WebServer(uvicorn.Server):
@@ -70,6 +74,7 @@ class Process:
         self.is_broken = False
         self.threads: list[threading.Thread] = []
         self.cluster = ClusterChild() if has_cluster else None
+        self.carriers = Carriers()
         self.web = WebServer(
             uvicorn.Config(
                 "liyagent.asgi:application",
@@ -77,6 +82,9 @@ class Process:
                 port=port,
                 log_config=None,
                 lifespan="off",
+                # It believes X-Forwarded-For of whoever comes from this host; ours is LIYAGENT_PROXIES.
+                proxy_headers=False,
+                server_header=False,
                 timeout_graceful_shutdown=WEB_GRACE_SECONDS,
             ),
             on_tick=self._look_after_cluster,
@@ -88,7 +96,9 @@ class Process:
         signal.signal(signal.SIGINT, self._on_signal)
         self._start("renewal", lambda: self.renewal.renew_until(self.ended))
         self._start("watch", lambda: self.watch.watch_until(self.ended))
+        self._start("listen", lambda: listen_until(self.ended))
         self._start("runner", self.runner.take_until_drained)
+        self._start("carriers", lambda: self.carriers.look_until(self.runner.draining))
         self._start("late look", self._look_late)
         STATE.reasons.discard("starting")
         self.web.run()
@@ -146,6 +156,7 @@ class Process:
         """Hand over without a loss (ruling 10), then let the web server finish what it is answering."""
         logger.info("draining for up to %s s", settings.LIYAGENT.drain_seconds)
         try:
+            self.carriers.ask_to_end()
             if self.cluster is not None:
                 self.cluster.ask_to_end()
             start_draining(self.runner.holder)
@@ -160,6 +171,7 @@ class Process:
             self.runner.drain(seconds=0)
         self.ended.set()
         wire.close_all()
+        self.carriers.end(seconds=settings.LIYAGENT.drain_seconds + CARRIER_GRACE_SECONDS)
         if self.cluster is not None:
             self.cluster.end(seconds=CLUSTER_GRACE_SECONDS)
         for thread in self.threads:

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
 from liyagent.core.database import direct_connection
+from liyagent.leases.life_lock import keep_life_lock
 from runs import hot
 from runs.runner import Runner
 
@@ -22,21 +23,31 @@ RENEWALS_PER_LEASE = 4
 
 
 class Renewal:
-    """Renews on a connection of its own, so that no queue of other work can hold it up."""
+    """Renews on a connection of its own, so that no queue of other work can hold it up.
+
+    That connection keeps the holder's life-lock (ruling 3b): it ends with the process, and is made again with a new
+    lock where the database ended it.
+    """
 
     def __init__(self, runner: Runner, *, register: Callable[[], UUID]) -> None:
         """`register` makes a new holder, for when the database no longer knows this one."""
         self.runner = runner
         self.register = register
         self._threadless: dict[tuple[UUID, int], int] = {}
+        self._locked_for: UUID | None = None
 
     def renew_until(self, ended: Event) -> None:
-        """Renew four times a lease; a database that is away is tried again at the next beat."""
+        """Renew four times a lease; a database that is away is tried again at the next beat.
+
+        A connection that was cut is made anew at once: its life-lock went with it.
+        """
         pause = settings.LIYAGENT.lease_seconds / RENEWALS_PER_LEASE
         connection: psycopg.Connection | None = None
         while not ended.is_set():
+            is_kept = connection is not None
             try:
                 if connection is None or connection.closed:
+                    self._locked_for = None
                     connection = direct_connection()
                 self.renew_once(connection)
             except (psycopg.Error, DatabaseError, InterfaceError) as error:
@@ -45,6 +56,8 @@ class Renewal:
                 if connection is not None:
                     connection.close()
                 connection = None
+                if is_kept:
+                    continue
             ended.wait(pause)
         if connection is not None:
             connection.close()
@@ -70,6 +83,13 @@ class Renewal:
                 it.lost.set()
         orphaned = list(zip(orphans or (), orphan_attempts or (), strict=True))
         self._check_threads(connection, orphaned)
+        self._keep_life_lock(connection)
+
+    def _keep_life_lock(self, connection: psycopg.Connection) -> None:
+        """Once a connection and a life of the process; after the renewal, which must not wait for it."""
+        if self._locked_for != self.runner.holder:
+            keep_life_lock(connection, holder=self.runner.holder)
+            self._locked_for = self.runner.holder
 
     def _start_new_life(self) -> None:
         logger.error(

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
-from liyagent.gateway.outcome import Verdict
+from django.conf import settings
+
+from liyagent.gateway.call import prepare
+from liyagent.gateway.outcome import Outcome, Posture, Verdict
 from runs import hot
 from runs.checkpoint import Checkpoint
-from runs.in_doubt import Settlement
+from runs.errors import LostLease
+from runs.in_doubt import Settlement, counts_as_marked
 from runs.models import Call as MarkedCall
+from runs.models import Run, RunStatus
 from runs.scope import RunScope
 
 KEPT = "kept"
@@ -31,19 +37,62 @@ class Left:
 
 
 def left_by(scope: RunScope, verdicts: Sequence[Verdict]) -> list[Left]:
-    """Decide, for each call of the last step in order, how it is settled."""
-    marks = scope.checkpoint.marks
-    return [
-        _left(scope, verdict, marks.get((scope.step, verdict.call.index))) for verdict in verdicts
-    ]
+    """Decide, for each call of the last step in order, how it is settled.
+
+    A mark that a failover may have lost is made again first, so that all that follows finds it (ruling 40).
+    """
+    return [_left(scope, verdict) for verdict in verdicts]
 
 
-def _left(scope: RunScope, verdict: Verdict, row: MarkedCall | None) -> Left:
+def _left(scope: RunScope, verdict: Verdict) -> Left:
+    checkpoint, call = scope.checkpoint, verdict.call
+    row = checkpoint.marks.get((scope.step, call.index))
+    if row is None and counts_as_marked(
+        has_failed_over=checkpoint.has_failed_over,
+        is_write=call.writes,
+        could_be_sent=call.contract is not None and not call.problem,
+    ):
+        verdict, row = _marked_again(scope, verdict)
     if row is None:
         return Left(verdict=verdict, row=None, settlement=Settlement.ROUTED)
     if row.fate:
         return Left(verdict=verdict, row=row, settlement=None)
     return Left(verdict=verdict, row=row, settlement=scope.plan(row, verdict))
+
+
+def _marked_again(scope: RunScope, verdict: Verdict) -> tuple[Verdict, MarkedCall | None]:
+    """Mark a call that may have been sent before the failover; nothing is sent here.
+
+    What the mark is told forbids a sending now leaves it to be read back. No row where an earlier call of
+    the same intent is unknown: this one was refused for that then, and is again.
+    """
+    checkpoint, call = scope.checkpoint, verdict.call
+    _let_old_senders_run_out(checkpoint)
+    payload = prepare(call, scope.step_key(call))
+    told = scope.mark_sending(verdict, payload, made_after=checkpoint.run.created_at)
+    place = (scope.step, call.index)
+    if place not in checkpoint.open_marks:
+        return verdict, None
+    row = MarkedCall.objects.get(run_id=checkpoint.run_id, step=scope.step, index=call.index)
+    checkpoint.marks[place] = row
+    if isinstance(told, Outcome):
+        verdict = replace(verdict, posture=Posture.REFUSED, reason=told.error)
+    return verdict, row
+
+
+def _let_old_senders_run_out(checkpoint: Checkpoint) -> None:
+    """A mark that was lost bore a deadline of a lease at the most from before the failover: read back after it.
+
+    Raises `LostLease`.
+    """
+    run = checkpoint.run
+    until = checkpoint.now + timedelta(seconds=settings.LIYAGENT.lease_seconds)
+    if run.settle_after is not None and run.settle_after >= until:
+        return
+    mine = Run.objects.filter(id=run.id, attempt=run.attempt, status=RunStatus.RUNNING)
+    if not mine.update(settle_after=until):
+        raise LostLease(run_id=run.id, attempt=run.attempt)
+    run.settle_after = until
 
 
 def record_resume(checkpoint: Checkpoint, left: Sequence[Left], *, step: int, holder: str) -> None:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -80,10 +81,12 @@ class RunScope(Scope):
             )
         return self.keys[call.index]
 
-    def mark_sending(self, verdict: Verdict, payload: Payload) -> MaySend | Outcome:
+    def mark_sending(
+        self, verdict: Verdict, payload: Payload, *, made_after: datetime | None = None
+    ) -> MaySend | Outcome:
         """Commit the mark; what is returned is asked right before the bytes (ruling 6).
 
-        Raises `LostLease` where this attempt is no longer wanted: a mark that could not send would end as a failure.
+        `made_after`: the call may have been made already, but not before this time of the database. Raises `LostLease` where this attempt is no longer wanted: a mark that could not send would end as a failure.
         """
         call = verdict.call
         checkpoint = self.checkpoint
@@ -98,7 +101,7 @@ class RunScope(Scope):
             payload=payload,
             has_identity=self._has_identity(call),
             key_window_seconds=call.contract.key_window_seconds if call.contract else 0,
-            marked_after=checkpoint.database_time(),
+            marked_after=made_after or checkpoint.database_time(),
         )
         self.resend_until.setdefault(call.index, boottime() + sealed.key_window_seconds / 2)
         marked = hot.write_mark(

@@ -1,4 +1,4 @@
-"""Watch for death: proof by the process table, lapse by the leader's sweep (rulings 3, 4, 12)."""
+"""Watch for death: proof by the process table, hints by life-locks, lapse by the leader's sweep (rulings 3, 4, 12)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from liyagent.core.database import direct_connection
 from liyagent.leases.holding import neighbours, prune_holders
 from liyagent.leases.identity import Identity, is_over, sees_all_processes
 from liyagent.leases.lease import take_lease
+from runs.hint import Hints
 from runs.hot import AWAY
 from runs.jobs import ring_sweep
 from runs.runner import Runner
@@ -44,6 +45,7 @@ class Watch:
         self._neighbours: list[tuple[UUID, int, int]] = []
         self._looked_at = 0.0
         self._swept_at = 0.0
+        self._hints = Hints()
         self._connection: psycopg.Connection | None = None
 
     def watch_until(self, ended: Event) -> None:
@@ -60,7 +62,7 @@ class Watch:
         self._disconnect()
 
     def look_once(self) -> None:
-        """Claim from proven dead neighbours; sweep when it is time."""
+        """Claim from proven dead neighbours and from silent holders; sweep when it is time."""
         now = time.monotonic()
         if now - self._looked_at >= LOOK_AGAIN_SECONDS:
             # Each look uses the sweep's connection: one that broke is found, and ages, before it is needed.
@@ -72,6 +74,8 @@ class Watch:
         for holder, pid, started_ticks in provable:
             if is_over(pid, started_ticks):
                 self._claim_from(holder)
+        if self._hints.claim_silent(self._sql(), watcher=self.runner.holder):
+            QUEUED.set()
         if now - self._swept_at >= settings.LIYAGENT.sweep_seconds:
             self._swept_at = now
             self.tick()
@@ -110,6 +114,7 @@ class Watch:
 
     def _disconnect(self) -> None:
         connection.close()
+        self._hints.forget()
         if self._connection is not None:
             self._connection.close()
         self._connection = None

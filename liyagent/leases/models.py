@@ -12,7 +12,8 @@ class Holder(models.Model):
     """One life of one process; a restarted process is a new holder, whatever its name.
 
     All that it holds is renewed by `renew_by` alone. `boot_id`, `pid_namespace`, `pid` and
-    `started_ticks` let a neighbour prove it dead.
+    `started_ticks` let a neighbour prove it dead. `life_lock` is the key of the session advisory lock that
+    its renewing connection (`backend_pid`) keeps, null where it keeps none: free, it hints at death.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -26,6 +27,7 @@ class Holder(models.Model):
     key_ids = ArrayField(models.CharField(max_length=64), default=list)
     is_draining = models.BooleanField(default=False)
     backend_pid = models.IntegerField(null=True, blank=True)
+    life_lock = models.BigIntegerField(null=True, blank=True)
     created_at = models.DateTimeField()
 
     class Meta:

@@ -17,21 +17,31 @@ BEGIN
         FROM unnest(p_runs, p_attempts) AS lost(id, attempt)
         WHERE r.id = lost.id AND r.attempt = lost.attempt AND r.status = 'running'
         RETURNING r.id, r.attempt, r.losses;
+    IF FOUND THEN PERFORM liyagent_notify_queued(); END IF;
 END $$;
 
+-- Tell every process, at this commit, that a run is queued. No payload, so that the server tells a transaction's many
+-- as one. From starts, claims and hand-overs alone: such a commit takes a lock that all notifying ones share.
+CREATE FUNCTION liyagent_notify_queued() RETURNS void LANGUAGE sql VOLATILE AS $$
+    SELECT pg_notify('liyagent_queued', '')
+$$;
+
+-- Whether this session may claim what it did not prove: one grace after the server's start and after this very
+-- connection was made (ruling 3). Holders could not renew while the server was away, and a crash of its backends leaves
+-- its start time as it was, but no connection.
+CREATE FUNCTION liyagent_may_claim(p_grace_seconds double precision) RETURNS boolean LANGUAGE sql VOLATILE AS $$
+    SELECT clock_timestamp() >= make_interval(secs => p_grace_seconds)
+            + GREATEST(backend_start, pg_postmaster_start_time())
+        FROM pg_stat_activity WHERE pid = pg_backend_pid()
+$$;
+
 -- Claim what lapsed: the holder did not renew, or has no row at all (a missing row counts as lapsed, ruling 2).
--- Never the sweeper's own runs. Nothing until one grace after the server's start and after this very connection was
--- made (ruling 3): holders could not renew while the server was away, and a crash of its backends leaves its start
--- time as it was, but no connection. A locked head is left to the next sweep: one run never holds up the others.
+-- Never the sweeper's own runs. A locked head is left to the next sweep: one run never holds up the others.
 CREATE FUNCTION liyagent_sweep(p_sweeper uuid, p_limit int, p_grace_seconds double precision)
 RETURNS TABLE (run uuid, attempt int, losses smallint) LANGUAGE plpgsql AS $$
 DECLARE v_lapsed uuid[]; v_runs uuid[]; v_attempts int[];
 BEGIN
-    IF clock_timestamp() < make_interval(secs => p_grace_seconds)
-            + (SELECT GREATEST(backend_start, pg_postmaster_start_time()) FROM pg_stat_activity
-                WHERE pid = pg_backend_pid()) THEN
-        RETURN;
-    END IF;
+    IF NOT liyagent_may_claim(p_grace_seconds) THEN RETURN; END IF;
     -- Holders are few and runs many: from one holder of running rows to the next in the index, never row by row.
     WITH RECURSIVE held(holder) AS (
         (SELECT r.holder FROM runs_run r WHERE r.status = 'running' ORDER BY r.holder LIMIT 1)
@@ -60,6 +70,44 @@ BEGIN
     RETURN QUERY SELECT * FROM liyagent_claim(v_runs, v_attempts, 'proof', p_dead);
 END $$;
 
+-- Whether a session keeps this advisory lock: pg_locks shows a key of 64 bits in two halves.
+CREATE FUNCTION liyagent_is_locked(p_key bigint) RETURNS boolean LANGUAGE sql VOLATILE AS $$
+    SELECT EXISTS (SELECT 1 FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+        AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+        AND l.classid::bigint = (p_key >> 32) & 4294967295 AND l.objid::bigint = p_key & 4294967295)
+$$;
+
+-- The holders whose life-lock nobody keeps, of those that carry runs and are `p_soon` seconds before the end of their
+-- lease or past it: only then is pg_locks read, so a look at the living costs next to nothing (ruling 3b). The lock is
+-- looked at and never tried: one that a watcher had for a moment would look alive to all others.
+CREATE FUNCTION liyagent_silent_holders(p_watcher uuid, p_soon double precision)
+RETURNS TABLE (holder uuid, life_lock bigint) LANGUAGE sql VOLATILE AS $$
+    SELECT h.id, h.life_lock FROM leases_holder h
+        WHERE h.id <> p_watcher AND h.life_lock IS NOT NULL
+            AND h.renew_by < liyagent_now() + make_interval(secs => p_soon)
+            AND EXISTS (SELECT 1 FROM runs_run r WHERE r.status = 'running' AND r.holder = h.id)
+            AND NOT liyagent_is_locked(h.life_lock)
+        LIMIT 1000
+$$;
+
+-- Claim the runs of a holder that hints at its death (ruling 3b): the lock that was seen free is the one it still
+-- names, nobody keeps it now, and the lease has passed. A free lock alone is no death: a session can be ended
+-- under a living holder. No proof: its own marks keep their deadlines. A holder that renews just now is skipped.
+CREATE FUNCTION liyagent_claim_hinted(p_silent uuid, p_life_lock bigint, p_limit int, p_grace_seconds double precision)
+RETURNS TABLE (run uuid, attempt int, losses smallint) LANGUAGE plpgsql AS $$
+DECLARE v_runs uuid[]; v_attempts int[];
+BEGIN
+    IF NOT liyagent_may_claim(p_grace_seconds) THEN RETURN; END IF;
+    PERFORM 1 FROM leases_holder h WHERE h.id = p_silent AND h.life_lock = p_life_lock
+        AND h.renew_by < liyagent_now() FOR NO KEY UPDATE SKIP LOCKED;
+    IF NOT FOUND OR liyagent_is_locked(p_life_lock) THEN RETURN; END IF;
+    SELECT array_agg(lost.id), array_agg(lost.attempt) INTO v_runs, v_attempts FROM (
+        SELECT r.id, r.attempt FROM runs_run r WHERE r.status = 'running' AND r.holder = p_silent
+            ORDER BY r.id LIMIT p_limit FOR NO KEY UPDATE SKIP LOCKED) AS lost;
+    IF v_runs IS NULL THEN RETURN; END IF;
+    RETURN QUERY SELECT * FROM liyagent_claim(v_runs, v_attempts, 'hint', NULL);
+END $$;
+
 -- Give a run back without a loss: drained at a step's end, or waiting for a time with no thread (rulings 6, 10).
 CREATE FUNCTION liyagent_release(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_handover boolean, p_until_settled boolean,
@@ -76,6 +124,7 @@ BEGIN
     IF FOUND THEN
         PERFORM liyagent_flush_events(
             p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
+        IF p_handover THEN PERFORM liyagent_notify_queued(); END IF;
         RETURN QUERY SELECT v.stop_requested, liyagent_config_version();
     ELSE
         RETURN QUERY SELECT stop_requested, liyagent_config_version() FROM runs_run
@@ -124,6 +173,7 @@ BEGIN
                 SELECT max(c.deadline) FROM runs_call c WHERE c.run_id = r.id AND c.fate = ''))
         WHERE r.holder = p_holder AND r.status = 'running'
         RETURNING r.id, r.attempt;
+    IF FOUND THEN PERFORM liyagent_notify_queued(); END IF;
 END $$;
 
 -- Queued runs whose sealing key no living process has are paused, and queued again once one has it (ruling 16); a
@@ -157,4 +207,5 @@ BEGIN
                 WHERE w.status = 'paused' AND w.key_id = ANY (v_found) LIMIT 1000)) AS w
         WHERE r.id = w.id AND r.status = w.status
         RETURNING r.id, r.status::text, r.key_id::text;
+    IF FOUND AND v_found IS NOT NULL THEN PERFORM liyagent_notify_queued(); END IF;
 END $$;

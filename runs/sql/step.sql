@@ -31,7 +31,18 @@ CREATE FUNCTION liyagent_config_version() RETURNS bigint LANGUAGE sql STABLE AS 
     SELECT version FROM agents_configversion WHERE id = 1
 $$;
 
--- A model step that asked for calls: the conversation's new part, counters and seal, before any call (CR-09).
+-- The timeline that the server writes on: it rises when a standby is promoted (ruling 40). Not pg_control_checkpoint(),
+-- which tells the old one until the first checkpoint after. 0 where it cannot be told.
+CREATE FUNCTION liyagent_timeline() RETURNS int LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF pg_is_in_recovery() THEN RETURN 0; END IF;
+    RETURN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int;
+EXCEPTION WHEN insufficient_privilege OR feature_not_supported OR undefined_function THEN
+    RETURN 0;
+END $$;
+
+-- A model step that asked for calls: the conversation's new part, counters and seal, before any call (CR-09). The head
+-- keeps the timeline of its last step alone: a resume that sees another does not trust that no mark of it was lost.
 CREATE FUNCTION liyagent_step(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_steps int, p_calls int,
     p_input_tokens bigint, p_output_tokens bigint, p_cost bigint, p_part int, p_sealed bytea, p_kinds text[], p_contents text[]
@@ -39,7 +50,8 @@ CREATE FUNCTION liyagent_step(
 DECLARE v record;
 BEGIN
     UPDATE runs_run SET sequence = p_sequence, seal = p_seal, model_steps = p_steps, calls_made = p_calls,
-            input_tokens = p_input_tokens, output_tokens = p_output_tokens, cost_micros = p_cost, parts = p_part + 1
+            input_tokens = p_input_tokens, output_tokens = p_output_tokens, cost_micros = p_cost, parts = p_part + 1,
+            timeline = liyagent_timeline()
         WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1
         RETURNING correlation_id, mission, recording, events_missing, stop_requested INTO v;
     IF FOUND THEN
