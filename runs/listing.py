@@ -1,98 +1,143 @@
-"""Runs, newest first, a page at a time."""
+"""Runs, newest first, a page at a time, however many there are and whatever is asked."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
+from django.utils.dateparse import parse_datetime
 
 from liyagent.core.errors import BadInput
+from liyagent.core.paging import (
+    PAGING,
+    bad_cursor,
+    check_names,
+    limit_of,
+    read_cursor,
+    write_cursor,
+)
 from missions.names import clean_mission
 from runs.head import BODIES
 from runs.models import Run, RunStatus
 from runs.unknown import with_unknown_writes
 
-PAGE = 50
-MOST_PAGE = 200
 KEY = re.compile(r"[A-Za-z0-9_-]{1,80}")
-FILTERS = ("status", "agent", "mission", "entry", "limit", "cursor")
+CODE = re.compile(r"[a-z][a-z0-9_.]{0,59}")
+LONGEST_NAME = 150
+# How many runs of what an index finds are looked through for the other filters, at most, for one page.
+MOST_LOOKED_THROUGH = 10_000
+# What an index leads to, in this order of preference; each index is ordered by time. The common status has none.
+INDEXED = ("mission", "error", "agent", "status")
+COLUMNS = {
+    "status": "status",
+    "agent": "agent_key",
+    "mission": "mission",
+    "entry": "entry",
+    "error": "error",
+    "started_by": "started_by",
+}
+FILTERS = (*COLUMNS, "since", "until", *PAGING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """Each run has its `unknown_writes`. `next_cursor` is empty on the last page."""
+class RunPage:
+    """Each run has its `unknown_writes`. `next_cursor` is empty at the end of the list, and only there.
+
+    A page can be short, or empty, and yet lead on: then what was looked through held no more that fit.
+    """
 
     runs: list[Run]
     next_cursor: str
 
 
-def list_runs(asked: Mapping[str, str]) -> Page:
+def list_runs(asked: Mapping[str, str]) -> RunPage:
     """Return the page that `asked` (of `FILTERS`) names. Raises `BadInput` naming what is allowed."""
-    unknown = [name for name in asked if name not in FILTERS]
-    if unknown:
-        raise BadInput(f"{unknown[0]!r} is not known here; the known ones are {', '.join(FILTERS)}")
-    limit = _limit(asked.get("limit"))
-    heads = with_unknown_writes(Run.objects.defer(*BODIES))
-    rows = heads.filter(_chosen(asked)).order_by("-created_at", "-id")
-    if "cursor" in asked:
-        rows = rows.filter(_after(asked["cursor"]))
-    runs = list(rows[: limit + 1])
-    has_more = len(runs) > limit
-    return Page(runs=runs[:limit], next_cursor=_cursor(runs[limit - 1]) if has_more else "")
+    check_names(asked, FILTERS)
+    limit = limit_of(asked)
+    chosen = {name: _checked(name, asked[name]) for name in COLUMNS if name in asked}
+    indexed, others = _parted(chosen)
+    within = Run.objects.filter(indexed, _between(asked)).order_by("-created_at", "-id")
+    bottom = _bottom(within) if others else None
+    rows = within.filter(others) if others else within
+    if bottom is not None:
+        rows = rows.filter(created_at__gte=bottom.created_at).exclude(
+            created_at=bottom.created_at, id__lt=bottom.id
+        )
+    runs = list(with_unknown_writes(rows.defer(*BODIES))[: limit + 1])
+    if len(runs) > limit:
+        return RunPage(runs=runs[:limit], next_cursor=_cursor(runs[limit - 1]))
+    return RunPage(runs=runs, next_cursor=_cursor(bottom) if bottom is not None else "")
 
 
-def _chosen(asked: Mapping[str, str]) -> Q:
+def _parted(chosen: Mapping[str, str]) -> tuple[Q, Q]:
+    """The one filter that an index answers, and all the others."""
+    has_index = {
+        name for name in chosen if name in INDEXED and chosen[name] != RunStatus.ANSWERED.value
+    }
+    leading = next((name for name in INDEXED if name in has_index), None)
+    indexed = Q(**{COLUMNS[leading]: chosen[leading]}) if leading else Q()
+    others = {COLUMNS[name]: value for name, value in chosen.items() if name != leading}
+    return indexed, Q(**others)
+
+
+def _bottom(within: QuerySet[Run]) -> Run | None:
+    """The last run that is looked at for this page; None where all that is left may be."""
+    last = within.only("created_at")[MOST_LOOKED_THROUGH - 1 : MOST_LOOKED_THROUGH]
+    return next(iter(last), None)
+
+
+def _checked(name: str, value: str) -> str:
+    if name == "status" and value not in RunStatus.values:
+        raise BadInput(f"status is {value[:80]!r}; it wants one of {', '.join(RunStatus.values)}")
+    if name in {"agent", "entry"} and not KEY.fullmatch(value):
+        raise BadInput(f"{name} is {value[:80]!r}; it wants letters, digits, - and _")
+    if name == "mission" and clean_mission(value) is None:
+        raise BadInput(
+            f"mission is {value[:80]!r}; it wants 1 to 128 letters, digits, "
+            "'.', '_', ':' and '-', first a letter or digit"
+        )
+    if name == "error" and not CODE.fullmatch(value):
+        raise BadInput(f"error is {value[:80]!r}; it wants a code such as run.stopped")
+    if name == "started_by" and not 1 <= len(value) <= LONGEST_NAME:
+        raise BadInput(f"started_by wants 1 to {LONGEST_NAME} characters")
+    return value
+
+
+def _between(asked: Mapping[str, str]) -> Q:
+    """Match what was made from `since` on and before `until`, below the cursor's row."""
     chosen = Q()
-    if "status" in asked:
-        if asked["status"] not in RunStatus.values:
-            raise BadInput(
-                f"status is {asked['status']!r}; it wants one of {', '.join(RunStatus.values)}"
-            )
-        chosen &= Q(status=asked["status"])
-    for name, column in (("agent", "agent_key"), ("entry", "entry")):
-        if name in asked:
-            if not KEY.fullmatch(asked[name]):
-                raise BadInput(f"{name} is {asked[name]!r}; it wants letters, digits, - and _")
-            chosen &= Q(**{column: asked[name]})
-    if "mission" in asked:
-        if clean_mission(asked["mission"]) is None:
-            raise BadInput(
-                f"mission is {asked['mission']!r}; it wants 1 to 128 letters, digits, "
-                "'.', '_', ':' and '-', first a letter or digit"
-            )
-        chosen &= Q(mission=asked["mission"])
-    return chosen
+    if "since" in asked:
+        chosen &= Q(created_at__gte=_time("since", asked["since"]))
+    if "until" in asked:
+        chosen &= Q(created_at__lt=_time("until", asked["until"]))
+    return chosen & _after(asked["cursor"]) if "cursor" in asked else chosen
 
 
-def _limit(text: str | None) -> int:
-    if text is None:
-        return PAGE
-    if not (text.isascii() and text.isdigit() and len(text) < 5 and 1 <= int(text) <= MOST_PAGE):
-        raise BadInput(f"limit is {text!r}; it wants a whole number from 1 to {MOST_PAGE}")
-    return int(text)
+def _time(name: str, text: str) -> datetime:
+    wants = f"{name} is {text[:80]!r}; it wants a time with its zone, such as 2026-01-31T09:30:00Z"
+    try:
+        # A time near the first or the last year may leave the calendar.
+        found = parse_datetime(text) if text.isascii() else None
+        if found is None or found.tzinfo is None:
+            raise BadInput(wants)
+        return found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise BadInput(wants) from None
 
 
 def _cursor(run: Run) -> str:
-    return base64.urlsafe_b64encode(f"{run.created_at.isoformat()} {run.id}".encode()).decode()
+    return write_cursor([run.created_at.isoformat(), str(run.id)])
 
 
 def _after(cursor: str) -> Q:
     """Match what comes after the cursor's row; the first condition alone can use the index."""
+    at, row_id = read_cursor(cursor, parts=2)
     try:
-        at, _, row_id = (
-            base64.b64decode(cursor, altchars=b"-_", validate=True).decode().partition(" ")
-        )
-        created_at, last_id = datetime.fromisoformat(at), UUID(row_id)
-        if created_at.tzinfo is None:
-            raise ValueError("a time without a zone")
-        # A time near the first or the last year may leave the calendar.
-        created_at = created_at.astimezone(UTC)
-    except (ValueError, OverflowError, binascii.Error):
-        raise BadInput("cursor wants what a page's `next` named, unchanged") from None
+        created_at, last_id = _time("cursor", at), UUID(row_id)
+    except (ValueError, BadInput):
+        raise bad_cursor() from None
     return Q(created_at__lte=created_at) & (Q(created_at__lt=created_at) | Q(id__lt=last_id))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rest_framework import serializers
 
 from liyagent.core.bodies import StrictSerializer, Words
@@ -31,7 +33,7 @@ class StopInput(StrictSerializer):
 
 
 class RunSerializer(serializers.ModelSerializer[Run]):
-    """The head's facts in plain words; nobody's words among them."""
+    """The head's facts; nobody's words among them. `cost_micros`: millionths of the price file's unit."""
 
     agent = serializers.CharField(source="agent_key")
     steps = serializers.IntegerField(source="model_steps")
@@ -45,6 +47,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "parent_id",
             "status",
             "reason",
+            "error",
             "agent",
             "agent_version",
             "entry",
@@ -57,6 +60,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "unknown_writes",
             "input_tokens",
             "output_tokens",
+            "cost_micros",
             "losses",
             "last_loss",
             "handovers",
@@ -69,3 +73,82 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "ended_at",
         )
         read_only_fields = fields
+
+
+class RunPageSerializer(serializers.Serializer[Any]):
+    """A page of runs. `next` is null at the end of the list, and only there: a page can be short and lead on."""
+
+    runs = RunSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+class StartedSerializer(serializers.Serializer[Any]):
+    """What a start answers, the same whenever it is asked again with the same key."""
+
+    id = serializers.UUIDField()
+    status = serializers.CharField()
+    correlation_id = serializers.UUIDField()
+    mission = serializers.CharField()
+    url = serializers.CharField()
+
+
+class LeaseSerializer(serializers.Serializer[Any]):
+    """Who holds a running run, and until when if it is not renewed."""
+
+    name = serializers.CharField()
+    holder = serializers.CharField()
+    until = serializers.DateTimeField(allow_null=True)
+
+
+class CallSerializer(serializers.Serializer[Any]):
+    """One call of a run, without arguments and result; `fate` is empty while it is under way."""
+
+    step = serializers.IntegerField()
+    index = serializers.IntegerField()
+    server = serializers.CharField()
+    tool = serializers.CharField()
+    effect = serializers.CharField()
+    step_key = serializers.CharField(allow_blank=True)
+    fate = serializers.CharField(allow_blank=True)
+    settlement = serializers.CharField(allow_blank=True)
+    marked_at = serializers.DateTimeField(allow_null=True)
+    settled_at = serializers.DateTimeField(allow_null=True)
+    intent = serializers.CharField(required=False)
+    attempt = serializers.IntegerField(required=False)
+    late_finding = serializers.CharField(required=False, allow_blank=True)
+
+
+class RunToldSerializer(RunSerializer):
+    """A run's head, its lease, calls and takeovers; `answer` for those who may read words."""
+
+    lease = LeaseSerializer(allow_null=True)
+    calls = CallSerializer(many=True)
+    calls_truncated = serializers.BooleanField()
+    takeovers = serializers.ListField(child=serializers.DictField())
+    url = serializers.CharField()
+    answer = serializers.CharField(required=False, allow_null=True)
+    answer_missing = serializers.CharField(required=False)
+
+    class Meta(RunSerializer.Meta):
+        fields = (  # type: ignore[assignment]  # more than the head's
+            *RunSerializer.Meta.fields,
+            "lease",
+            "calls",
+            "calls_truncated",
+            "takeovers",
+            "url",
+            "answer",
+            "answer_missing",
+        )
+        read_only_fields = fields
+
+
+class TranscriptSerializer(serializers.Serializer[Any]):
+    """The words that are kept of a run."""
+
+    run_id = serializers.UUIDField()
+    status = serializers.CharField()
+    messages = serializers.ListField(child=serializers.DictField())
+    answer = serializers.CharField(allow_null=True)
+    reason = serializers.CharField(allow_blank=True)
+    is_complete = serializers.BooleanField()
