@@ -86,7 +86,8 @@ class RunScope(Scope):
     ) -> MaySend | Outcome:
         """Commit the mark; what is returned is asked right before the bytes (ruling 6).
 
-        `made_after`: the call may have been made already, but not before this time of the database. Raises `LostLease` where this attempt is no longer wanted: a mark that could not send would end as a failure.
+        `made_after`: the call may have been made already, but not before this time of the database.
+        Raises `LostLease` where this attempt is no longer wanted: a mark that could not send would end as a failure.
         """
         call = verdict.call
         checkpoint = self.checkpoint

@@ -60,7 +60,7 @@ def _fence(writer: str, before: str) -> tuple[Guard, Guard]:
 GUARDS: tuple[Guard, ...] = (
     *_fence(
         "the step",
-        "input_tokens = p_input_tokens, output_tokens = p_output_tokens, cost_micros = p_cost, parts = p_part + 1",
+        "parts = p_part + 1,\n            timeline = liyagent_timeline()",
     ),
     *_fence("the flush", "SET sequence = p_sequence, seal = p_seal, resumes_recorded = p_resumes"),
     *_fence(
