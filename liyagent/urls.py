@@ -14,6 +14,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("liyagent.core.urls")),
     path("api/", include("liyagent.access.schema_urls")),
+    path("api/", include("liyagent.access.urls")),
     path("api/", include("liyagent.agents.urls")),
     path("api/", include("runs.urls")),
     path("api", UnknownAddress.as_view(), {"rest": ""}),

@@ -59,8 +59,12 @@ def test_debug_is_off_unless_it_is_switched_on(tmp_path: Path) -> None:
 def test_the_document_says_of_an_empty_default_that_it_is_empty(tmp_path: Path) -> None:
     conf = conf_of(tmp_path)
     empty = {name for name, default in SETTINGS.items() if default == "empty"}
-    assert empty == {"LIYAGENT_DIGEST_KEY", "LIYAGENT_ALLOWED_PRIVATE_HOSTS"}
-    assert (conf.digest_key, conf.allowed_private_hosts) == (b"", ())
+    assert empty == {
+        "LIYAGENT_DIGEST_KEY",
+        "LIYAGENT_ALLOWED_ORIGINS",
+        "LIYAGENT_ALLOWED_PRIVATE_HOSTS",
+    }
+    assert (conf.digest_key, conf.allowed_origins, conf.allowed_private_hosts) == (b"", (), ())
 
 
 def test_the_document_tells_of_the_places_that_are_defaults(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from liyagent.access.keys import create_key, user_of
+from liyagent.access.keys import create_key, key_of
 from liyagent.access.models import ApiKey
 from liyagent.agents.models import Agent, AgentVersion
 from liyagent.audit.models import AuditRow
@@ -296,4 +296,4 @@ def test_keys_are_revoked_in_the_console_and_never_shown(root: Client) -> None:
         assert key.secret_hash not in page
     assert root.get("/admin/access/apikey/add/").status_code == 403
     root.post("/admin/access/apikey/", {"action": "revoke", "_selected_action": [key.pk]})
-    assert user_of(token) is None
+    assert key_of(token) is None

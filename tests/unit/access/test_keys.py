@@ -12,11 +12,17 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from liyagent.access.errors import KeyUnknown, UserUnknown
-from liyagent.access.keys import TOKEN, create_key, revoke_key, user_of
+from liyagent.access.keys import TOKEN, create_key, key_of, revoke_key
 from liyagent.access.models import ApiKey
 from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput
 from tests.databases import FreshDatabase
+
+
+def user_of(token: str) -> User | None:
+    """Whom a token stands for."""
+    key = key_of(token)
+    return None if key is None else key.user
 
 
 @pytest.fixture

@@ -1,0 +1,93 @@
+"""The roles of a new installation: groups made once; what an operator changes of them later stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.apps import apps
+from django.contrib.auth.management import create_permissions
+from django.contrib.auth.models import Group, Permission
+
+from liyagent.core.errors import BadInput
+
+ADMINISTRATOR = "administrator"
+ROLES: Mapping[str, str] = {
+    "viewer": "sees agents, runs without their words, servers, tools and policies",
+    "auditor": "a viewer who also reads the words of runs and the audit log",
+    "approver": "a viewer who decides about what waits for a person",
+    "operator": "a viewer who starts and stops runs, contains and manages agents, servers, tools and policies",
+}
+VIEWER = (
+    "access.keep_own_keys",
+    "agents.view_agent",
+    "agents.view_agentversion",
+    "gateway.view_datapolicy",
+    "gateway.view_policy",
+    "gateway.view_tool",
+    "gateway.view_toolserver",
+    "leases.view_holder",
+    "leases.view_lease",
+    "runs.view_call",
+    "runs.view_run",
+)
+AUDITOR = (
+    "access.view_apikey",
+    "audit.view_auditrow",
+    "events.view_runevent",
+    "transcripts.content.read",
+)
+MANAGED = (
+    "agents.agent",
+    "gateway.datapolicy",
+    "gateway.policy",
+    "gateway.tool",
+    "gateway.toolserver",
+)
+OPERATOR = (
+    "agents.operate",
+    *(it.replace(".", f".{verb}_") for it in MANAGED for verb in ("add", "change", "delete")),
+)
+PERMISSIONS: Mapping[str, tuple[str, ...]] = {
+    "viewer": VIEWER,
+    "auditor": (*VIEWER, *AUDITOR),
+    "approver": VIEWER,
+    "operator": (*VIEWER, *OPERATOR),
+}
+MOST_NAMED = 20
+
+
+def find_role(name: str) -> Group:
+    """Return the group of a role, any group there is. Raises `BadInput` that names those there are."""
+    group = Group.objects.filter(name=name.replace("\x00", "")).first()
+    if group is None:
+        names = Group.objects.order_by("name").values_list("name", flat=True)[:MOST_NAMED]
+        raise BadInput(
+            f"there is no role {name[:80]!r}; there are: {', '.join([*names, ADMINISTRATOR])}"
+        )
+    return group
+
+
+def make_roles(using: str, **_signal: Any) -> None:
+    """Make each role that there is not; called once `migrate` is done.
+
+    A permission is a row that Django makes for one room after the other, so those of the rooms above are made here.
+    """
+    wanted = set(PERMISSIONS) - set(_names(using))
+    if not wanted:
+        return
+    for label in sorted({name.partition(".")[0] for name in (*VIEWER, *AUDITOR, *OPERATOR)}):
+        create_permissions(apps.get_app_config(label), verbosity=0, using=using)
+    rows = {
+        f"{row.content_type.app_label}.{row.codename}": row
+        for row in Permission.objects.using(using).select_related("content_type")
+    }
+    for name in sorted(wanted):
+        group, is_new = Group.objects.using(using).get_or_create(name=name)
+        if is_new:
+            group.permissions.set([rows[permission] for permission in PERMISSIONS[name]])
+
+
+def _names(using: str) -> Iterator[str]:
+    roles = Group.objects.using(using).filter(name__in=PERMISSIONS)
+    yield from roles.values_list("name", flat=True)
