@@ -10,7 +10,8 @@ from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from liyagent.agents.definitions import contain_agent, release_agent, save_agent
+from liyagent.agents.containment import contain_agent, release_agent
+from liyagent.agents.definitions import save_agent
 from liyagent.agents.fields import CHECKS, problems_of
 from liyagent.agents.models import Agent, AgentVersion
 from liyagent.core.errors import LiyagentError

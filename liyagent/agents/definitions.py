@@ -1,4 +1,4 @@
-"""Save, contain and release agents."""
+"""Save agents by their definitions, version by version."""
 
 from __future__ import annotations
 
@@ -7,23 +7,29 @@ from typing import Any
 
 from django.db import transaction
 
-from liyagent.agents.errors import AgentNotContained, AgentUnknown
-from liyagent.agents.fields import problems_of
+from liyagent.agents.errors import AgentInvalid, VersionMoved
+from liyagent.agents.fields import CHECKS, DEFAULTS, problems_of
 from liyagent.agents.models import Agent, AgentVersion
 from liyagent.audit.record import record
-from liyagent.core.errors import BadInput, Conflict
-from liyagent.core.plain import clean_text
-
-LONGEST_REASON = 500
 
 
 def save_agent(definition: dict[str, Any], *, actor: str) -> Agent:
     """Save an agent by its key; what a definition leaves out has its default, not its former value.
 
     The version rises only where something changed; row, version and audit row are one transaction.
-    Raises `BadInput` naming every field that is wrong and what it wants.
+    Raises `AgentInvalid` (a `BadInput`) naming every field that is wrong and what it wants.
     """
     return save_agents([(definition, "")], actor=actor)[0]
+
+
+def replace_agent(definition: dict[str, Any], *, expected_version: int | None, actor: str) -> Agent:
+    """Save an agent as `save_agent` does, where it stands at the version expected; 0: where there is none.
+
+    Raises `AgentInvalid`, `VersionMoved`.
+    """
+    values = _checked(definition, "")
+    with transaction.atomic():
+        return _save(values, actor=actor, expected=expected_version)
 
 
 def save_agents(definitions: Sequence[tuple[dict[str, Any], str]], *, actor: str) -> list[Agent]:
@@ -33,54 +39,35 @@ def save_agents(definitions: Sequence[tuple[dict[str, Any], str]], *, actor: str
         return [_save(values, actor=actor) for values in checked]
 
 
-def contain_agent(key: str, *, actor: str, reason: str) -> None:
-    """Let nothing of an agent start, resume or send. Raises `AgentUnknown`, `BadInput`, `Conflict`."""
-    reason = clean_text(reason).strip()
-    if not 1 <= len(reason) <= LONGEST_REASON:
-        raise BadInput(f"the reason of a containment wants 1 to {LONGEST_REASON} characters")
-    with transaction.atomic():
-        rows = Agent.objects.filter(key=key, is_contained=False).update(
-            is_contained=True, contained_by=actor[:150], contained_reason=reason
-        )
-        if rows != 1:
-            _require(key)
-            raise Conflict(f"agent {key} is contained already")
-        record("agent.contained", actor=actor, detail={"agent": key, "reason": reason})
-
-
-def release_agent(key: str, *, actor: str) -> None:
-    """End a containment. Raises `AgentUnknown`, `AgentNotContained`."""
-    with transaction.atomic():
-        rows = Agent.objects.filter(key=key, is_contained=True).update(
-            is_contained=False, contained_by="", contained_reason=""
-        )
-        if rows != 1:
-            _require(key)
-            raise AgentNotContained(f"agent {key} is not contained")
-        record("agent.released", actor=actor, detail={"agent": key})
-
-
-def _require(key: str) -> None:
-    if not Agent.objects.filter(key=key).exists():
-        raise AgentUnknown(f"there is no agent {key!r}")
+def definition_of(agent: Agent) -> dict[str, Any]:
+    """Return an agent's definition as its version keeps it; what that version did not know has its default."""
+    kept = agent.versions.filter(number=agent.version).values_list("definition", flat=True).first()
+    if kept is None:
+        return {name: getattr(agent, name) for name in CHECKS}
+    return {**DEFAULTS, **kept}
 
 
 def _checked(definition: dict[str, Any], path: str) -> dict[str, Any]:
     values, problems = problems_of(definition)
     if problems:
-        told = "; ".join(f"{path}{name} {problem}" for name, problem in problems.items())
-        raise BadInput(told)
+        raise AgentInvalid(problems, path=path)
     return values
 
 
-def _save(values: dict[str, Any], *, actor: str) -> Agent:
+def _save(values: dict[str, Any], *, actor: str, expected: int | None = None) -> Agent:
     agent, is_new = Agent.objects.get_or_create(key=values["key"], defaults=values)
     # Locked, so that of two savers at once each gets a version of its own.
     agent = Agent.objects.select_for_update().get(pk=agent.pk)
+    standing = 0 if is_new else agent.version
+    if expected not in (None, standing):
+        raise VersionMoved(
+            f"agent {agent.key} is at version {standing}; {expected} was expected"
+            if standing
+            else f"there is no agent {agent.key}; version {expected} was expected"
+        )
     before: dict[str, Any] = {}
     if not is_new:
-        kept = agent.versions.filter(number=agent.version)
-        before = kept.values_list("definition", flat=True).first() or {}
+        before = definition_of(agent)
         if before == values:
             return agent
         for name, value in values.items():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
-from liyagent.core.errors import LiyagentError
+from liyagent.core.errors import BadInput, LiyagentError
 
 
 class AgentUnknown(LiyagentError):
@@ -19,3 +20,36 @@ class AgentNotContained(LiyagentError):
 
     code = "agent.not_contained"
     http_status = HTTPStatus.CONFLICT
+
+
+class NothingContained(LiyagentError):
+    """There is no containment of everything to end."""
+
+    code = "agents.not_contained"
+    http_status = HTTPStatus.CONFLICT
+
+
+class ChannelClosed(LiyagentError):
+    """This agent does not permit runs that come in this way."""
+
+    code = "agent.channel_closed"
+    http_status = HTTPStatus.FORBIDDEN
+
+
+class VersionMoved(LiyagentError):
+    """The agent is no longer at the version that was expected."""
+
+    code = "agent.version_moved"
+    http_status = HTTPStatus.CONFLICT
+
+
+class AgentInvalid(BadInput):
+    """The definition has fields that are wrong."""
+
+    code = "agent.invalid"
+
+    def __init__(self, problems: Mapping[str, str], *, path: str = "") -> None:
+        """`problems`: what each wrong field wants; `path` leads to the definition."""
+        self.problems = dict(problems)
+        self.path = path
+        super().__init__("; ".join(f"{path}{name} {said}" for name, said in problems.items()))

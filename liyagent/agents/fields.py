@@ -9,6 +9,9 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 
+from liyagent.agents.channels import ANY, CHANNELS
+from liyagent.agents.guardrails import clean_guardrails
+from liyagent.agents.hooks import HOOKS, unknown_hooks
 from liyagent.agents.models import Recording, WritePosture
 from liyagent.core.addresses import WEB_ADDRESS, is_web_address
 from liyagent.core.environment import OUR_OWN, is_secret_name
@@ -20,7 +23,12 @@ PATTERN = re.compile(r"\*|[^/\s]{1,80}/\S{1,200}")
 MOST_PATTERNS = 500
 LONGEST_INSTRUCTIONS = 200_000
 MOST_STEPS = 1000
+MOST_CALLS = 100_000
+MOST_TOKENS = 10**12
+MOST_ANSWER_TOKENS = 1_000_000
+MOST_RUN_SECONDS = 366 * 86_400
 MOST_TIMEOUT_SECONDS = 3600
+MOST_HOOKS = 20
 
 REQUIRED = ("key", "name", "provider", "model")
 DEFAULTS: dict[str, Any] = {
@@ -28,11 +36,20 @@ DEFAULTS: dict[str, Any] = {
     "api_key_env": "",
     "model_timeout_seconds": 120.0,
     "instructions": "",
+    "is_streaming": False,
+    "max_answer_tokens": 0,
     "tool_patterns": [],
     "write_posture": WritePosture.HOLD.value,
     "may_wait": False,
     "recording": Recording.METADATA.value,
     "max_steps": 50,
+    "max_calls": 500,
+    "max_tokens": 0,
+    "max_seconds": 0,
+    "guardrails": {},
+    "hooks": [],
+    "owner": "",
+    "channels": [ANY],
     "run_as": "",
     "is_enabled": True,
 }
@@ -77,10 +94,15 @@ def _is_true_or_false(value: Any) -> bool:
     return value
 
 
-def _steps(value: Any) -> int:
-    if type(value) is not int or not 1 <= value <= MOST_STEPS:
-        raise ValueError(f"a whole number from 1 to {MOST_STEPS}")
-    return value
+def _whole(low: int, high: int, unit: str = "") -> Check:
+    wants = f"a whole number{f' of {unit}' if unit else ''} from {low} to {high}"
+
+    def check(value: Any) -> int:
+        if type(value) is not int or not low <= value <= high:
+            raise ValueError(f"{wants}{', 0 for no cap' if not low else ''}")
+        return value
+
+    return check
 
 
 def _timeout(value: Any) -> float:
@@ -98,6 +120,27 @@ def _patterns(value: Any) -> list[str]:
     if wrong:
         raise ValueError(f"{wants}; {wrong[0]!r} is none")
     return list(value)
+
+
+def _hooks(value: Any) -> list[str]:
+    known = ", ".join(sorted(HOOKS))
+    wants = f"a list of at most {MOST_HOOKS} names of hooks; those of this process are {known}"
+    is_list = isinstance(value, list) and len(value) <= MOST_HOOKS
+    if not is_list or any(not isinstance(it, str) for it in value):
+        raise ValueError(wants)
+    if unknown := unknown_hooks(value):
+        raise ValueError(f"{wants}; {unknown[0][:80]!r} is none of them")
+    return list(dict.fromkeys(value))
+
+
+def _channels(value: Any) -> list[str]:
+    wants = f'a list of ways in, at least one of {", ".join(CHANNELS)}, or "{ANY}" for any'
+    if not isinstance(value, list) or not value:
+        raise ValueError(wants)
+    wrong = [it for it in value if it not in (*CHANNELS, ANY)]
+    if wrong:
+        raise ValueError(f"{wants}; {str(wrong[0])[:80]!r} is none")
+    return [ANY] if ANY in value else [it for it in CHANNELS if it in value]
 
 
 def _address(value: Any) -> str:
@@ -119,18 +162,19 @@ def _variable(value: Any) -> str:
     return value
 
 
-def _principal(value: Any) -> str:
-    wants = "the name of an active user, or nothing for whoever asks"
-    if value == "":
-        return ""
-    users = get_user_model().objects
-    if (
-        not isinstance(value, str)
-        or "\x00" in value
-        or not users.filter(username=value, is_active=True).exists()
-    ):
-        raise ValueError(wants)
-    return value
+def _user(or_nothing: str) -> Check:
+    wants = f"the name of an active user, or nothing{or_nothing}"
+
+    def check(value: Any) -> str:
+        if value == "":
+            return ""
+        users = get_user_model().objects
+        is_name = isinstance(value, str) and "\x00" not in value
+        if not is_name or not users.filter(username=value, is_active=True).exists():
+            raise ValueError(wants)
+        return str(value)
+
+    return check
 
 
 CHECKS: dict[str, Check] = {
@@ -142,12 +186,21 @@ CHECKS: dict[str, Check] = {
     "model": _text(200),
     "model_timeout_seconds": _timeout,
     "instructions": _text(LONGEST_INSTRUCTIONS, may_be_empty=True),
+    "is_streaming": _is_true_or_false,
+    "max_answer_tokens": _whole(0, MOST_ANSWER_TOKENS, "tokens"),
     "tool_patterns": _patterns,
     "write_posture": _one_of(WritePosture.values),
     "may_wait": _is_true_or_false,
     "recording": _one_of(Recording.values),
-    "max_steps": _steps,
-    "run_as": _principal,
+    "max_steps": _whole(1, MOST_STEPS),
+    "max_calls": _whole(1, MOST_CALLS),
+    "max_tokens": _whole(0, MOST_TOKENS, "tokens"),
+    "max_seconds": _whole(0, MOST_RUN_SECONDS, "seconds"),
+    "guardrails": clean_guardrails,
+    "hooks": _hooks,
+    "owner": _user(""),
+    "channels": _channels,
+    "run_as": _user(" for whoever asks"),
     "is_enabled": _is_true_or_false,
 }
 

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection
 from django.test import Client
 
-from liyagent.agents.definitions import contain_agent
+from liyagent.agents.containment import contain_agent
 from liyagent.agents.models import Agent
 from liyagent.audit.models import AuditRow
 from runs.models import Run, RunStatus, StartKey

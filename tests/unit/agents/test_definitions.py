@@ -9,7 +9,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 
-from liyagent.agents.definitions import contain_agent, release_agent, save_agent
+from liyagent.agents.containment import contain_agent, release_agent
+from liyagent.agents.definitions import save_agent
 from liyagent.agents.errors import AgentNotContained, AgentUnknown
 from liyagent.agents.load import load_agents, load_agents_file
 from liyagent.agents.models import Agent, AgentVersion, ConfigVersion

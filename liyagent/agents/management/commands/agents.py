@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from liyagent.agents.definitions import contain_agent, release_agent
+from liyagent.agents.containment import contain_agent, release_agent
 from liyagent.agents.load import load_agents_file
 from liyagent.agents.models import Agent
 from liyagent.core.operator import operator_name
