@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib.auth import get_user_model
 from django.db import connection
 
 from liyagent.agents.models import Agent
 from liyagent.gateway.outcome import Asker
+from liyagent.gateway.run_as import rights_of
 from liyagent.gateway.versioned import ByVersion
 from runs.endings import EndError
 from runs.models import Run
@@ -34,14 +35,17 @@ class AgentNow:
     run_as: str
     is_contained: bool
     is_enabled: bool
+    config: int = 0
 
     def asker(self, run: Run) -> Asker:
         """Return what the gates know of the agent and the run."""
+        principal = self.run_as or run.started_by
         return Asker(
             agent=self.key,
             tool_patterns=self.tool_patterns,
             write_posture=self.write_posture,
-            run_as=self.run_as or run.started_by,
+            run_as=principal,
+            rights=rights_of(principal, version=self.config),
             entry=run.entry,
             mission=run.mission,
             may_wait=self.may_wait,
@@ -51,7 +55,8 @@ class AgentNow:
 
 def agent_now(key: str, *, config: int) -> AgentNow | None:
     """Return the agent at a configuration version, None if it was removed."""
-    return _agents.at(config).get(key)
+    agent = _agents.at(config).get(key)
+    return replace(agent, config=config) if agent is not None else None
 
 
 def refusal_of(run: Run, agent: AgentNow | None) -> tuple[EndError, str] | None:

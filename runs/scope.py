@@ -46,6 +46,9 @@ SAME_INTENT = (
     "Refused: an earlier call with the same tool and arguments (call {earlier}) has an unknown outcome and may have "
     "taken effect. A person has to settle it first; do not repeat it."
 )
+MASKED_ANEW = (
+    "a data policy changed while this call was on its way; it was not made, ask for it again"
+)
 HELD = (
     "Refused: this agent's writes are held for a person's approval, and this run cannot wait for one. "
     "The call was not made. Go on without it, or say in your answer what a person should do."
@@ -82,11 +85,17 @@ class RunScope(Scope):
         return self.keys[call.index]
 
     def mark_sending(
-        self, verdict: Verdict, payload: Payload, *, made_after: datetime | None = None
+        self,
+        verdict: Verdict,
+        payload: Payload,
+        *,
+        made_after: datetime | None = None,
+        is_resend: bool = False,
     ) -> MaySend | Outcome:
         """Commit the mark; what is returned is asked right before the bytes (ruling 6).
 
-        `made_after`: the call may have been made already, but not before this time of the database.
+        `made_after`: the call may have been made already, but not before this time of the database. `is_resend`:
+        the bytes were marked before, and go as they are whatever data policies have come to mask (ruling 9).
         Raises `LostLease` where this attempt is no longer wanted: a mark that could not send would end as a failure.
         """
         call = verdict.call
@@ -116,7 +125,9 @@ class RunScope(Scope):
             key=payload.key,
             has_identity=sealed.has_identity,
             key_window_seconds=sealed.key_window_seconds,
-            intent=intent_digest(server=call.server, tool=call.tool, args=call.args),
+            intent=intent_digest(
+                server=call.server, tool=call.tool, args=_args_without_key(payload)
+            ),
             sealed=sealed.seal(checkpoint.sealer, step=self.step, index=call.index),
             give_up=checkpoint.give_up,
         )
@@ -128,12 +139,14 @@ class RunScope(Scope):
         checkpoint.written(marked)
         if marked.stop:
             return Outcome(fate=Fate.REFUSED, error="Refused: this run was stopped by a person.")
-        if marked.config != judged_at and (reason := self._forbidden_now(call)):
+        if marked.config != judged_at and (
+            reason := self._forbidden_now(call, is_resend=is_resend)
+        ):
             return Outcome(fate=Fate.REFUSED, error=f"Refused: {reason}")
         deadline = self.deadlines[call.index] = marked.deadline
         return lambda: boottime() < deadline and not checkpoint.give_up()
 
-    def _forbidden_now(self, call: Call) -> str:
+    def _forbidden_now(self, call: Call, *, is_resend: bool) -> str:
         """Judge again what was judged under an older configuration: what forbids the call now acts at once (ruling 5)."""
         run, config = self.checkpoint.run, self.checkpoint.config
         agent = agent_now(run.agent_key, config=config)
@@ -144,6 +157,8 @@ class RunScope(Scope):
         verdict = judge(
             replace(call, asker=agent.asker(run), contract=contract), active_policy(version=config)
         )
+        if verdict.posture is Posture.POSTURE and verdict.call.args != call.args and not is_resend:
+            return MASKED_ANEW
         return "" if verdict.posture is Posture.POSTURE else verdict.reason
 
     def hold(self, verdict: Verdict) -> Outcome:
@@ -155,7 +170,7 @@ class RunScope(Scope):
         call = verdict.call
         place = (self.step, call.index)
         checkpoint = self.checkpoint
-        checkpoint.events.add("tool.call", **self._told(verdict, outcome))
+        checkpoint.events.add("tool.call", **self._told(verdict, payload, outcome))
         if place not in checkpoint.open_marks:
             return
         checkpoint.open_marks.discard(place)
@@ -235,7 +250,7 @@ class RunScope(Scope):
                 time.sleep(RESEND_PAUSE_SECONDS * 2**attempt)
             if not self._may_resend(verdict.call):
                 break
-            may_send = self.mark_sending(verdict, payload)
+            may_send = self.mark_sending(verdict, payload, is_resend=True)
             if isinstance(may_send, Outcome):
                 break
             try:
@@ -266,7 +281,7 @@ class RunScope(Scope):
     def _has_identity(self, call: Call) -> bool:
         return has_identity(call.provider_call_id, tool=call.tool, step_ids=self.step_ids)
 
-    def _told(self, verdict: Verdict, outcome: Outcome) -> dict[str, Any]:
+    def _told(self, verdict: Verdict, payload: Payload | None, outcome: Outcome) -> dict[str, Any]:
         call = verdict.call
         words = self.checkpoint.events.words
         return {
@@ -282,7 +297,7 @@ class RunScope(Scope):
             "key": outcome.key,
             "settlement": outcome.settlement,
             "ms": outcome.duration_ms,
-            "args": words(call.args),
+            "args": words(call.args if payload is None else _args_without_key(payload)),
             "result": words(outcome.error or outcome.result),
         }
 
@@ -296,6 +311,11 @@ class RunScope(Scope):
             "key": outcome.key,
         }
         return hot.Audit(action="agent.call.settled", detail=detail)
+
+
+def _args_without_key(payload: Payload) -> dict[str, Any]:
+    """What left, or would have, but for our own key: told and digested, so that a masked word is nowhere."""
+    return {name: value for name, value in payload.args.items() if value != payload.key}
 
 
 def _is_conflict(outcome: Outcome) -> bool:

@@ -1,4 +1,4 @@
-"""The policy set in force, by configuration version."""
+"""The policies in force, Cedar's and those of data, by configuration version."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import logging
 from dataclasses import replace
 
 from liyagent.core.errors import BadInput
-from liyagent.gateway.models import Policy
+from liyagent.gateway.data_rules import DataRule, read_path, read_regex
+from liyagent.gateway.models import DataAction, DataKind, DataPolicy, Policy
 from liyagent.gateway.policies import PolicySet, parse_policies
 from liyagent.gateway.versioned import ByVersion
 
@@ -23,7 +24,16 @@ def forget_policies() -> None:
     _policies.forget()
 
 
+def data_rules() -> tuple[DataRule, ...]:
+    """Return the enabled data policies as they stand in the table, by name."""
+    return tuple(_rule(row) for row in DataPolicy.objects.filter(is_enabled=True).order_by("name"))
+
+
 def _load() -> PolicySet:
+    return replace(_cedar(), data=data_rules())
+
+
+def _cedar() -> PolicySet:
     policy = Policy.objects.filter(is_active=True).first()
     if policy is None:
         return parse_policies("")
@@ -32,6 +42,21 @@ def _load() -> PolicySet:
     except BadInput as error:
         logger.exception("policy %s cannot be read; every call is refused", policy)
         return replace(parse_policies(""), fault=f"policy {policy} cannot be read: {error}")
+
+
+def _rule(row: DataPolicy) -> DataRule:
+    known = {
+        "name": row.name,
+        "kind": row.kind,
+        "tools": row.tools,
+        "denies": row.action != DataAction.MASK,
+    }
+    try:
+        regex = read_regex(row.regex) if row.kind == DataKind.REGEX else None
+        return DataRule(path=read_path(row.path), regex=regex, **known)
+    except BadInput as error:
+        logger.exception("data policy %s cannot be read; what it covers is refused", row)
+        return DataRule(path=("*",), fault=str(error), **known)
 
 
 _policies = ByVersion(_load)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -11,6 +13,7 @@ from django.db.models.functions import Now
 from liyagent.core.addresses import WEB_ADDRESS, is_web_address
 from liyagent.core.environment import OUR_OWN, is_secret_name
 from liyagent.core.errors import BadInput
+from liyagent.gateway.data_rules import read_path, read_regex
 from liyagent.gateway.outcome import Effect, KeyPlace
 from liyagent.gateway.policies import check_policies
 from liyagent.gateway.readers import read_reader
@@ -285,3 +288,14 @@ class DataPolicy(models.Model):
     def __str__(self) -> str:
         """Return the name."""
         return self.name
+
+    def clean(self) -> None:
+        """Refuse a path or an expression that cannot be used."""
+        checks: list[tuple[str, str, Callable[[str], object]]] = [("path", self.path, read_path)]
+        if self.kind == DataKind.REGEX:
+            checks.append(("regex", self.regex, read_regex))
+        for name, value, read in checks:
+            try:
+                read(value)
+            except BadInput as error:
+                raise ValidationError({name: str(error)}) from error

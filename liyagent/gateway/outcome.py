@@ -66,6 +66,7 @@ class Contract:
     key_window_seconds: int = 0
     reader: Reader | None = None
     undo: dict[str, Any] | None = None
+    permission: str = ""
     timeout_seconds: float = 30.0
     limit_bytes: int = 1 << 20
     schema: dict[str, Any] = field(default_factory=dict)
@@ -79,13 +80,31 @@ class Contract:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """What a principal may call; "" is nobody. `is_active`: it exists and is; a superuser `holds_all`."""
+
+    principal: str
+    is_active: bool
+    holds_all: bool = False
+    permissions: frozenset[str] = frozenset()
+
+    def holds(self, permission: str) -> bool:
+        """Whether it holds what a tool names."""
+        return self.is_active and (self.holds_all or permission in self.permissions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """On whose authority a call is made: what the gates know of the agent and the run."""
+    """On whose authority a call is made: what the gates know of the agent and the run.
+
+    `run_as` is the agent's own principal, else who started the run; `rights` are that principal's.
+    """
 
     agent: str
     tool_patterns: tuple[str, ...]
     write_posture: str
     run_as: str
+    rights: Rights
     entry: str
     mission: str
     may_wait: bool = False
@@ -98,7 +117,8 @@ class Call:
 
     `contract` is None for a tool that does not exist; `problem` says why the arguments cannot be
     trusted (ruling 20), "" where they can. `was_write`: marked as a write before, so a write for
-    good (CR-25).
+    good (CR-25). `unmasked`: the arguments as asked, where a data policy changed `args`; a call is
+    always judged from these.
     """
 
     server: str
@@ -110,6 +130,7 @@ class Call:
     asker: Asker
     problem: str = ""
     was_write: bool = False
+    unmasked: dict[str, Any] | None = None
 
     @property
     def name(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import cedarpy
 
 from liyagent.core.errors import BadInput
+from liyagent.gateway.data_rules import DataRule
 
 SCHEMA = (Path(__file__).parent / "calls.cedarschema").read_text()
 ARGUMENT_TYPES = ("String", "Set<String>", "Bool")
@@ -31,13 +32,15 @@ ArgumentPath = tuple[str, ...]
 class PolicySet:
     """A parsed policy set. `fingerprint` is the SHA-256 of its text; an empty set denies everything.
 
-    `fault` says why a stored text could not be read; "" where it could.
+    `fault` says why a stored text could not be read; "" where it could. `data` are the data policies in
+    force beside it.
     """
 
     text: str
     fingerprint: str
     cedar: cedarpy.PolicySet
     fault: str = ""
+    data: tuple[DataRule, ...] = ()
 
     @property
     def is_empty(self) -> bool:

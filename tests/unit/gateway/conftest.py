@@ -9,6 +9,7 @@ import pytest
 from liyagent.gateway import mcp
 from liyagent.gateway.active import forget_policies
 from liyagent.gateway.contracts import forget_contracts
+from liyagent.gateway.run_as import forget_rights
 from tests.fakes.tool_server import ToolServer
 
 
@@ -17,6 +18,7 @@ def _nothing_cached() -> None:
     """Each test has a database of its own, and reads it anew."""
     forget_contracts()
     forget_policies()
+    forget_rights()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from liyagent.gateway.outcome import (
     MaySend,
     Outcome,
     Payload,
+    Rights,
     Scope,
     Verdict,
 )
@@ -27,6 +28,7 @@ ASKER = Asker(
     tool_patterns=("jira/*",),
     write_posture="allow",
     run_as="service",
+    rights=Rights(principal="service", is_active=True),
     entry="api",
     mission="m-1",
 )
