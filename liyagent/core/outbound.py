@@ -19,15 +19,17 @@ import httpcore2
 import httpx2
 from django.conf import settings
 
-from liyagent.core.addresses import ForbiddenAddress, check_addresses
+from liyagent.core.addresses import ForbiddenAddress, check_addresses, is_inside
 
 BeforeSend = Callable[[httpx2.Request], None]
+WhileReading = Callable[[], None]
 
 SCHEMES = ("http", "https")
 PORTS = 1 << 16
 # The connection stands and is this request's alone; its first byte is the next thing to be written.
 BEFORE_FIRST_BYTE = "http11.send_request_headers.started"
 TIMEOUT_SECONDS = 30.0
+READING_SLICE_SECONDS = 0.1
 MOST_CONNECTIONS = 200
 LIMITS = httpx2.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=64)
 
@@ -36,6 +38,7 @@ def guarded_client(
     *,
     allowed_private_hosts: Collection[str] | None = None,
     before_send: BeforeSend | None = None,
+    while_reading: WhileReading | None = None,
     timeout_seconds: float | None = TIMEOUT_SECONDS,
     headers: dict[str, str] | None = None,
     ssl_context: ssl.SSLContext | None = None,
@@ -46,8 +49,10 @@ def guarded_client(
     LIYAGENT_ALLOWED_PRIVATE_HOSTS, read when a connection is made. `before_send` is called with each
     request once its connection stands and before its first byte is written; what it raises reaches the
     caller, nothing of the request leaves, and other requests of the client are not disturbed.
+    `while_reading` is called ten times a second while an answer is waited for, in the thread that waits;
+    what it raises closes the connection and reaches the caller.
     """
-    guard = _Guard(allowed_private_hosts, before_send)
+    guard = _Guard(allowed_private_hosts, before_send, while_reading)
     transport = GuardedTransport(guard, verify=ssl_context or True)
     return httpx2.Client(
         transport=transport, timeout=timeout_seconds, headers=headers, trust_env=False
@@ -76,6 +81,7 @@ class _Guard:
 
     allowed_private_hosts: Collection[str] | None
     before_send: BeforeSend | None
+    while_reading: WhileReading | None = None
 
     def addresses(self, host: str, found: Iterable[Any]) -> list[str]:
         allowed = self.allowed_private_hosts
@@ -90,6 +96,13 @@ class _Guard:
             )
         if request.url.port is not None and not 0 < request.url.port < PORTS:
             raise ForbiddenAddress(f"{request.url.port} is no port; it wants one from 1 to 65535")
+        if request.url.userinfo:
+            raise ForbiddenAddress("an address with a user in it is not called")
+        if is_inside(request.url.host, allowed=self.allowed_private_hosts):
+            raise ForbiddenAddress(
+                f"{request.url.host} is inside a network and not on the internet; if it is meant to be "
+                f"reached, add it to LIYAGENT_ALLOWED_PRIVATE_HOSTS"
+            )
 
     def trace(self, request: httpx2.Request) -> Callable[[str, Any], None]:
         before_send = self.before_send
@@ -189,12 +202,50 @@ class _CheckedBackend(httpcore2.NetworkBackend):
         failure: Exception | None = None
         for address in self._guard.addresses(host, found):
             try:
-                return self._inner.connect_tcp(
+                stream = self._inner.connect_tcp(
                     address, port, left.seconds(), local_address, socket_options
                 )
+                asked = self._guard.while_reading
+                return stream if asked is None else _AskingStream(stream, asked)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
         raise failure or _unresolved(host, None)
+
+
+class _AskingStream(httpcore2.NetworkStream):
+    """A connection that asks `while_reading` again and again while bytes are waited for."""
+
+    def __init__(self, inner: httpcore2.NetworkStream, while_reading: WhileReading) -> None:
+        self._inner = inner
+        self._while_reading = while_reading
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            self._while_reading()
+            try:
+                return self._inner.read(max_bytes, READING_SLICE_SECONDS)
+            except httpcore2.ReadTimeout:
+                if until is not None and time.monotonic() >= until:
+                    raise
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._inner.write(buffer, timeout)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore2.NetworkStream:
+        secured = self._inner.start_tls(ssl_context, server_hostname, timeout)
+        return _AskingStream(secured, self._while_reading)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
 
 
 class _CheckedAsyncBackend(httpcore2.AsyncNetworkBackend):

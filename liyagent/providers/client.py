@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 
 from liyagent.core.errors import BadInput
+from liyagent.providers.anthropic import AnthropicClient
 from liyagent.providers.openai import OpenAIClient
 from liyagent.providers.scripted import ScriptedClient
 from liyagent.providers.types import ModelClient
@@ -14,6 +15,9 @@ Make = Callable[[str, str], ModelClient]
 
 # Ollama and vLLM speak OpenAI's format; `openai` with their base_url is theirs too.
 PROVIDERS: dict[str, Make] = {
+    "anthropic": lambda base_url, api_key_env: AnthropicClient(
+        base_url=base_url, api_key_env=api_key_env
+    ),
     "openai": lambda base_url, api_key_env: OpenAIClient(
         base_url=base_url, api_key_env=api_key_env
     ),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import ssl
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -12,7 +14,7 @@ import httpx2
 
 from liyagent.core.addresses import ForbiddenAddress
 from liyagent.core.plain import NotStorable, parse_json
-from liyagent.providers.openai_wire import excerpt
+from liyagent.providers.shapes import excerpt
 from liyagent.providers.types import ModelRejected, ModelUnavailable
 
 # Beside every 5xx: asked again later, these may well be answered.
@@ -29,40 +31,64 @@ ADVICE: dict[int, str] = {
     401: "the endpoint does not take the key; check the variable named by api_key_env",
     402: "the account has no credit left",
     403: "the key may not use this model; check its rights",
-    404: "there is no such model or URL; check model, and that base_url ends before /chat/completions",
+    404: "there is no such model or URL; check model, and that base_url ends before {path}",
     413: "the conversation is too large for the endpoint",
     422: "the endpoint does not take this request",
+}
+# How an error in an answer of status 200, or in a stream, calls what a status would say.
+STATUS_OF_TYPE: dict[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "overloaded_error": 529,
 }
 MOST_WAIT_SECONDS = 3_600.0
 
 EndpointError = ModelRejected | ModelUnavailable
 
 
-def from_status(response: httpx2.Response, *, model: str) -> EndpointError:
-    """Return the error of an answer that was no success, with the endpoint's own words."""
+def from_status(response: httpx2.Response, *, model: str, path: str) -> EndpointError:
+    """Return the error of an answer that was no success, with the endpoint's own words.
+
+    `path` is what the client puts behind base_url.
+    """
     status = response.status_code
     said = _words(response)
     if status in LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return ModelUnavailable(
             f"the model endpoint answered {status}: {said}",
             retry_after_seconds=retry_after(response.headers),
+            status=status,
         )
     if response.is_redirect:
         target = excerpt(response.headers.get("location", ""))
         return ModelRejected(
-            f"the endpoint moved to {target}; redirects are not followed, set base_url"
+            f"the endpoint moved to {target}; redirects are not followed, set base_url",
+            status=status,
         )
-    advice = ADVICE.get(status, "the endpoint does not take this request")
-    return ModelRejected(f"{advice} (status {status}, model {model!r}). It said: {said}")
+    advice = ADVICE.get(status, ADVICE[400]).format(path=path)
+    return ModelRejected(
+        f"{advice} (status {status}, model {model!r}). It said: {said}", status=status
+    )
 
 
-def from_error_body(error: Any) -> EndpointError:
-    """Return the error that an endpoint put into an answer of status 200."""
-    code = error.get("code") if isinstance(error, dict) else None
-    said = excerpt(error.get("message") or error if isinstance(error, dict) else error)
-    if isinstance(code, int) and 400 <= code < 500 and code not in LATER:
-        return ModelRejected(f"{ADVICE.get(code, ADVICE[400])} (code {code}). It said: {said}")
-    return ModelUnavailable(f"the model endpoint answered with an error: {said}")
+def from_error_body(error: Any, *, path: str) -> EndpointError:
+    """Return the error that an endpoint put into an answer of status 200, or into a stream."""
+    named = error if isinstance(error, dict) else {}
+    code = named.get("code")
+    if type(code) is not int:
+        kinds = [it for it in (code, named.get("type")) if isinstance(it, str)]
+        code = next((STATUS_OF_TYPE[it] for it in kinds if it in STATUS_OF_TYPE), 0)
+    said = excerpt(named.get("message") or error)
+    if 400 <= code < 500 and code not in LATER:
+        advice = ADVICE.get(code, ADVICE[400]).format(path=path)
+        return ModelRejected(f"{advice} (code {code}). It said: {said}", status=code)
+    return ModelUnavailable(f"the model endpoint answered with an error: {said}", status=code)
 
 
 def from_connection(error: BaseException) -> EndpointError:
@@ -73,7 +99,20 @@ def from_connection(error: BaseException) -> EndpointError:
         error, httpx2.UnsupportedProtocol | httpx2.InvalidURL | httpx2.LocalProtocolError
     ):
         return ModelRejected(f"the request cannot be made; check base_url and the key: {error}")
-    return ModelUnavailable(f"the model endpoint cannot be reached: {excerpt(str(error))}")
+    advice = ""
+    if isinstance(error, httpx2.ConnectError):
+        advice = "; check base_url, and that the endpoint runs and can be reached from here"
+    if any(isinstance(it, ssl.SSLCertVerificationError) for it in _causes(error)):
+        advice = "; its certificate is not trusted here: check the host in base_url"
+    elif any(isinstance(it, ssl.SSLError) for it in _causes(error)):
+        advice = "; no TLS there: check http or https and the port in base_url"
+    return ModelUnavailable(f"the model endpoint cannot be reached: {excerpt(str(error))}{advice}")
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def retry_after(headers: httpx2.Headers) -> float | None:

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from liyagent.core.plain import clean_text, json_bytes
+from liyagent.core.plain import json_bytes
 from liyagent.providers.arguments import parse_arguments
+from liyagent.providers.shapes import (
+    check_number_of_calls,
+    count_of,
+    excerpt,
+    known_name,
+    list_of,
+    object_of,
+    text_of,
+    unreadable_call,
+)
 from liyagent.providers.types import (
     Finish,
     Message,
@@ -20,20 +30,26 @@ from liyagent.providers.wire_names import names_by_wire, wire_name
 
 CUT = "length"
 REFUSED = "content_filter"
-# A checkpoint numbers the calls of a step in sixteen bits; and nobody means so many.
-MOST_CALLS = 1000
-# Longer than any tool's, so that a cut name is never one.
-LONGEST_NAME = 300
 
 
-def request_body(request: ModelRequest) -> dict[str, Any]:
-    """Return the body of the request, without anything that was not asked for."""
+def request_body(request: ModelRequest, *, cap_name: str, tells_usage: bool) -> dict[str, Any]:
+    """Return the body of the request, without anything that was not asked for.
+
+    `cap_name` is how the endpoint calls the most tokens of an answer; `tells_usage`, whether a stream may
+    be asked for its usage.
+    """
     body: dict[str, Any] = {
         "model": request.model,
         "messages": [_message(message) for message in request.messages],
     }
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
+    if request.max_answer_tokens:
+        body[cap_name] = request.max_answer_tokens
+    if request.is_streaming:
+        body["stream"] = True
+        if tells_usage:
+            body["stream_options"] = {"include_usage": True}
     return body
 
 
@@ -47,27 +63,19 @@ def read_answer(body: Any, request: ModelRequest) -> ModelAnswer:
     if not choice or not isinstance(message, dict):
         raise ModelUnavailable(f"the model's answer holds no choice: {excerpt(body)}")
     table = names_by_wire(tool.name for tool in request.tools)
-    asked = _list(message.get("tool_calls"))
-    if len(asked) > MOST_CALLS:
-        raise ModelUnavailable(
-            f"the model's answer asks for {len(asked)} calls; {MOST_CALLS} is the most"
-        )
+    asked = list_of(message.get("tool_calls"))
+    check_number_of_calls(asked)
     calls = tuple(_call(raw, table) for raw in asked)
-    refusal = _text(message.get("refusal"))
-    usage = body.get("usage")
+    refusal = text_of(message.get("refusal"))
+    usage = object_of(body.get("usage"))
     return ModelAnswer(
-        text=_text(message.get("content")) or refusal,
+        text=text_of(message.get("content")) or refusal,
         calls=calls,
         finish=_finish(choice.get("finish_reason"), calls=calls, refusal=refusal),
-        input_tokens=_count(usage, "prompt_tokens"),
-        output_tokens=_count(usage, "completion_tokens"),
+        input_tokens=count_of(usage, "prompt_tokens"),
+        output_tokens=count_of(usage, "completion_tokens"),
+        cached_tokens=count_of(usage.get("prompt_tokens_details"), "cached_tokens"),
     )
-
-
-def excerpt(body: Any) -> str:
-    """Return the start of what an endpoint said, as one line, for a person."""
-    text = body if isinstance(body, str) else json_bytes(body).decode()
-    return " ".join(clean_text(text[:2000]).split())[:300] or "nothing"
 
 
 def _message(message: Message) -> dict[str, Any]:
@@ -107,12 +115,12 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
 def _call(raw: Any, table: dict[str, str]) -> ToolCall:
     function = raw.get("function") if isinstance(raw, dict) else None
     if not isinstance(function, dict):
-        return ToolCall(id="", name="", arguments_text=excerpt(raw), args=None)
-    name, arguments = _text(function.get("name")), function.get("arguments")
+        return unreadable_call(raw)
+    name, arguments = text_of(function.get("name")), function.get("arguments")
     text = arguments if isinstance(arguments, str) else json_bytes(arguments).decode()
     return ToolCall(
-        id=_text(raw.get("id")),
-        name=table.get(name, name[:LONGEST_NAME]),
+        id=text_of(raw.get("id")),
+        name=known_name(name, table),
         arguments_text=text,
         args=parse_arguments(text),
     )
@@ -127,24 +135,6 @@ def _finish(reason: Any, *, calls: tuple[ToolCall, ...], refusal: str) -> Finish
     return Finish.CALLS if calls else Finish.STOP
 
 
-def _text(value: Any) -> str:
-    """Text, also where it comes as a list of parts; a number as its digits (ids of some servers)."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
-    return "" if value is None or isinstance(value, dict) else json_bytes(value).decode()
-
-
 def _first(value: Any) -> dict[str, Any] | None:
-    listed = _list(value)
+    listed = list_of(value)
     return listed[0] if listed and isinstance(listed[0], dict) else None
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _count(usage: Any, name: str) -> int:
-    count = usage.get(name) if isinstance(usage, dict) else None
-    return count if type(count) is int and 0 <= count < 2**63 else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -61,9 +62,18 @@ class Message:
     is_error: bool = False
 
 
+def never() -> bool:
+    """Say no: the answer is wanted until it is there."""
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """All that one model step is asked. `steps_taken` counts the model steps before this one."""
+    """All that one model step is asked. `steps_taken` counts the model steps before this one.
+
+    `timeout_seconds` bounds the whole step. `max_answer_tokens` is the most of one answer; 0: the
+    provider's own limit. While an answer streams, `is_unwanted` is asked ten times a second.
+    """
 
     model: str
     messages: tuple[Message, ...]
@@ -71,24 +81,34 @@ class ModelRequest:
     steps_taken: int = 0
     timeout_seconds: float = 120.0
     run_id: str = ""
+    is_streaming: bool = False
+    max_answer_tokens: int = 0
+    is_unwanted: Callable[[], bool] = field(default=never, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswer:
-    """What a model step came back with. Text is storable (ruling 19) and may stand beside calls."""
+    """What a model step came back with. Text is storable (ruling 19) and may stand beside calls.
+
+    `cached_tokens` are those of `input_tokens` that the provider had at hand.
+    """
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     finish: Finish = Finish.STOP
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
 
 
 class ModelClient(Protocol):
     """One provider. Subclass it by name, so that a search for `(ModelClient)` finds all."""
 
     def ask(self, request: ModelRequest) -> ModelAnswer:
-        """Make one model step, never retried here. Raises `ModelUnavailable` or `ModelRejected`."""
+        """Make one model step, never retried here.
+
+        Raises `ModelUnavailable`, `ModelRejected`, or `AnswerUnwanted` where `is_unwanted` turned true.
+        """
         ...
 
 
@@ -98,10 +118,13 @@ class ModelUnavailable(LiyagentError):
     code = "model.unavailable"
     http_status = 502
 
-    def __init__(self, detail: str = "", *, retry_after_seconds: float | None = None) -> None:
-        """`retry_after_seconds` is the endpoint's own wish, where it named one."""
+    def __init__(
+        self, detail: str = "", *, retry_after_seconds: float | None = None, status: int = 0
+    ) -> None:
+        """`retry_after_seconds` is the endpoint's own wish, `status` its HTTP status, where it named one."""
         super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
+        self.status = status
 
 
 class ModelRejected(LiyagentError):
@@ -109,3 +132,14 @@ class ModelRejected(LiyagentError):
 
     code = "model.rejected"
     http_status = 502
+
+    def __init__(self, detail: str = "", *, status: int = 0) -> None:
+        """`status` is the endpoint's HTTP status, 0 where it was not reached or its answer was no refusal."""
+        super().__init__(detail)
+        self.status = status
+
+
+class AnswerUnwanted(LiyagentError):
+    """Nobody waits for the model's answer any more; the request was broken off, and nothing of it counts."""
+
+    code = "model.unwanted"
