@@ -1,0 +1,148 @@
+"""A run queued in one process is heard of in the others at once, and the poll stands behind it."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable, Iterator
+from threading import Event
+
+import pytest
+from pytest_django import Settings
+
+from runs.listen import listen_until
+from runs.wake import LISTENING, QUEUED, SLOWER_WHILE_LISTENING, pause_seconds
+from tests.fakes.pooler import Pooler
+from tests.unit.runs.sql import (
+    NEXT,
+    Connection,
+    Server,
+    add_holder,
+    begin,
+    claim,
+    finish,
+    mark,
+    release,
+    step,
+    value,
+    wait_for,
+)
+
+# "Some 10 ms", with room for a machine that does other things.
+SOON_SECONDS = 0.5
+LISTENERS = (
+    "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN %%' AND datname = current_database()"
+)
+
+
+@pytest.fixture
+def listening(server: Server) -> Iterator[None]:
+    """A process that listens, and has looked at what was queued before."""
+    ended = Event()
+    thread = threading.Thread(target=listen_until, args=(ended,), daemon=True)
+    thread.start()
+    wait_for(lambda: LISTENING.is_set() and QUEUED.is_set())
+    QUEUED.clear()
+    yield
+    ended.set()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert not LISTENING.is_set()
+
+
+def heard(call: Callable[[], object]) -> bool:
+    """Whether the runner is woken soon after `call`."""
+    QUEUED.clear()
+    call()
+    return QUEUED.wait(SOON_SECONDS)
+
+
+def start(connection: Connection) -> object:
+    return connection.execute(
+        "SELECT liyagent_start(gen_random_uuid(), gen_random_uuid(), NULL, 'root', 'a', 1, 'api', 'm', '', '',"
+        " 'full', 1::smallint, 'k1', '', '', ''::bytea, '{}')"
+    ).fetchone()
+
+
+def test_a_start_elsewhere_wakes_the_runner(server: Server, listening: None) -> None:
+    connection = server.connect()
+    times = []
+    for _ in range(5):
+        began = time.monotonic()
+        assert heard(lambda: start(connection))
+        times.append(time.monotonic() - began)
+    assert min(times) < 0.1
+
+
+def test_a_claim_a_hand_over_and_a_drain_wake_the_others(server: Server, listening: None) -> None:
+    connection = server.connect()
+    claimed, drained, given = (begin(connection) for _ in range(3))
+    assert heard(lambda: claim(connection, claimed))
+    assert heard(lambda: release(connection, drained, NEXT))
+    hand_over = "SELECT * FROM liyagent_hand_over(%s)"
+    assert heard(lambda: connection.execute(hand_over, [given.holder]).fetchall())
+
+
+def test_nothing_else_wakes_them(server: Server, listening: None) -> None:
+    """A commit that notifies takes a lock that all such commits share: no step and no mark does."""
+    connection = server.connect()
+    fence = begin(connection)
+    waits = begin(connection)
+    QUEUED.clear()
+    step(connection, fence, NEXT)
+    mark(connection, fence, NEXT + 1, index=1, intent="other")
+    release(connection, waits, NEXT, is_handover=False, until_settled=True)
+    finish(connection, fence, NEXT + 2)
+    connection.execute("SELECT * FROM liyagent_hand_over(%s)", [add_holder(connection)])
+    assert claim(connection, fence) == []
+    assert not QUEUED.wait(0.1)
+
+
+def test_many_starts_are_one_wake_up(
+    server: Server, listening: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = server.connect()
+    with connection.transaction():
+        for _ in range(50):
+            start(connection)
+    wait_for(QUEUED.is_set)
+    QUEUED.clear()
+    assert not QUEUED.wait(0.1)
+
+
+def test_a_session_that_is_ended_is_made_anew_and_looks_at_what_it_missed(
+    server: Server, listening: None, settings: Settings
+) -> None:
+    settings.LIYAGENT = dataclasses.replace(settings.LIYAGENT, poll_seconds=0.05)
+    connection = server.connect()
+    pid = value(connection, LISTENERS)
+    QUEUED.clear()
+    connection.execute("SELECT pg_terminate_backend(%s)", [pid])
+    wait_for(lambda: QUEUED.is_set() and LISTENING.is_set())
+    assert value(connection, LISTENERS) != pid
+    assert heard(lambda: start(connection))
+
+
+def test_behind_a_pooler_nobody_listens_and_the_poll_is_not_slowed(
+    server: Server, settings: Settings
+) -> None:
+    pooler = Pooler(server.url)
+    settings.LIYAGENT = dataclasses.replace(settings.LIYAGENT, direct_database_url=pooler.url)
+    ended = Event()
+    thread = threading.Thread(target=listen_until, args=(ended,), daemon=True)
+    thread.start()
+    thread.join(0.1)
+    assert thread.is_alive()  # a thread that ends would end the process
+    assert not LISTENING.is_set()
+    assert pause_seconds() == settings.LIYAGENT.poll_seconds
+    ended.set()
+    thread.join(5)
+    assert not thread.is_alive()
+    pooler.close()
+
+
+def test_the_poll_is_slower_while_the_database_tells(
+    server: Server, listening: None, settings: Settings
+) -> None:
+    assert pause_seconds() == settings.LIYAGENT.poll_seconds * SLOWER_WHILE_LISTENING
