@@ -98,4 +98,4 @@ def _beyond(played: Played, found: dict[str, Any]) -> list[float]:
         later - earlier for times in before for earlier, later in itertools.pairwise(sorted(times))
     ]
     usual = statistics.median(gaps) if gaps else 0.0
-    return [max(0.0, it - usual) for it in played.recoveries]
+    return [max(0.0, it.seconds - usual) for it in played.recoveries]

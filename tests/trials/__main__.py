@@ -14,6 +14,8 @@ import secrets
 import signal
 import sys
 import time
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
@@ -28,6 +30,7 @@ from tests.trials.plan import (
     LEAST_CAUGHT,
     LEAST_CAUGHT_FULL,
     Fault,
+    Plan,
     planned,
 )
 from tests.trials.report import (
@@ -39,7 +42,7 @@ from tests.trials.report import (
     table,
     unknown_by_kind,
 )
-from tests.trials.stage import LATE_LOOK_SECONDS, Stage, stage
+from tests.trials.stage import LATE_LOOK_SECONDS, Stage, hosts_apart, stage
 from tests.trials.trial import Played, ledgers, play, requests_of
 from tests.trials.watch import Watch, run_shown, write_shown
 
@@ -68,23 +71,43 @@ def main(arguments: list[str]) -> int:
 
 def _play_all(numbers: dict[Fault, int], *, seed: int, place: Path, least_caught: int) -> int:
     trials: list[Played] = []
+    wholes: list[Whole] = []
     began = time.monotonic()
-    with stage(place / "logs") as set_up, (place / "trials.jsonl").open("w") as raw:
-        watch = Watch(set_up.database_url)
+    plans = planned(numbers, seed=seed)
+    # Asked before anything is played: an hour later is late for a refusal.
+    apart = hosts_apart() if numbers.get(Fault.HOST) else ()
+    (place / "logs").mkdir(parents=True)
+    with (place / "trials.jsonl").open("w") as raw:
         _write(raw, {"seed": seed, "numbers": numbers})
-        for plan in planned(numbers, seed=seed):
-            played = play(set_up, plan, watch)
-            trials.append(played)
-            _write(raw, as_json(played))
-            _say(line_of(played))
-        whole = _judge_all(set_up, watch, trials)
-        watch.close()
-        broken = broken_by(trials, whole, least_caught=least_caught)
-        _write(raw, {"broken": broken, "gaps": whole.gaps, "seconds": time.monotonic() - began})
-    _say(table(trials, whole))
+        for is_apart, same in groupby(plans, key=lambda plan: plan.fault is Fault.HOST):
+            logs = place / "logs" / ("hosts" if is_apart else "one-host")
+            with stage(logs, apart=apart if is_apart else ()) as set_up:
+                played = _play(set_up, list(same), raw=raw, of=len(plans))
+                trials += played[0]
+                wholes.append(played[1])
+        broken = broken_by(trials, wholes, least_caught=least_caught)
+        gaps = sum(whole.gaps for whole in wholes)
+        _write(raw, {"broken": broken, "gaps": gaps, "seconds": time.monotonic() - began})
+    _say(table(trials, wholes))
     _say(f"{len(trials)} trials in {time.monotonic() - began:.0f} s, seed {seed}")
     _say("\n".join(broken) or HELD)
     return 1 if broken else 0
+
+
+def _play(
+    stage: Stage, plans: Sequence[Plan], *, raw: TextIO, of: int
+) -> tuple[list[Played], Whole]:
+    """Play what belongs on one stage, and judge all of it once more."""
+    trials: list[Played] = []
+    watch = Watch(stage.database_url)
+    for plan in plans:
+        played = play(stage, plan, watch)
+        trials.append(played)
+        _write(raw, as_json(played))
+        _say(line_of(played, of=of))
+    whole = _judge_all(stage, watch, trials)
+    watch.close()
+    return trials, whole
 
 
 def _judge_all(stage: Stage, watch: Watch, trials: list[Played]) -> Whole:

@@ -33,7 +33,9 @@ class Struck:
 
 def strike(stage: Stage, plan: Plan, watch: Watch, runs: Sequence[UUID]) -> Struck:
     """Let the fault happen, and put a fresh process where one was ended."""
-    holders = watch.holders_of(stage.pid("A"))
+    holders = (
+        watch.holders_in(stage.namespace("A")) if stage.apart else watch.holders_of(stage.pid("A"))
+    )
     if not holders:
         raise StageFailed("A is no holder")
     return FAULTS[plan.fault](stage, plan, watch, runs, holders)
@@ -101,6 +103,7 @@ FAULTS: dict[Fault, Callable[[Stage, Plan, Watch, Sequence[UUID], set[UUID]], St
     Fault.DATABASE: _kill_database,
     Fault.TERM: _terminate,
     Fault.CONNECTIONS: _cut_connections,
+    Fault.HOST: _kill,
 }
 
 

@@ -8,13 +8,14 @@ from enum import StrEnum
 
 
 class Fault(StrEnum):
-    """What happens to process A, or to the database under both."""
+    """What happens to process A, or to the database under both. HOST: A is killed, and B is on another host."""
 
     KILL = "SIGKILL"
     STALL = "SIGSTOP"
     DATABASE = "database killed"
     TERM = "SIGTERM"
     CONNECTIONS = "connections cut"
+    HOST = "SIGKILL, hosts"
 
 
 # A fault that costs nobody a process, or that hands over, is no loss (ruling 10).
@@ -32,6 +33,7 @@ FULL_SET = {
     Fault.DATABASE: 10,
     Fault.TERM: 10,
     Fault.CONNECTIONS: 10,
+    Fault.HOST: 30,
 }
 LEAST_CAUGHT, LEAST_CAUGHT_FULL = 20, 100
 PACE_MS, SLOW_PACE_MS = 25.0, 150.0
@@ -64,6 +66,8 @@ def planned(numbers: dict[Fault, int], *, seed: int) -> list[Plan]:
     chance = random.Random(seed)
     faults = [fault for fault, times in numbers.items() for _ in range(times)]
     chance.shuffle(faults)
+    # Those of other hosts are played last, on a stage of their own.
+    faults.sort(key=lambda fault: fault is Fault.HOST)
     return [_plan(number, fault, chance) for number, fault in enumerate(faults, start=1)]
 
 

@@ -11,11 +11,12 @@ from tests.trials.plan import CHARGES_NOTHING, Fault, Plan
 from tests.trials.trial import Played
 
 HELD = "The promise held."
+NO_LOSS = "no loss"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
-    """All trials judged once more at the very end: late effects and late looks count."""
+    """All trials of one stage judged once more at its very end: late effects and late looks count."""
 
     verdict: Verdict
     broken_chains: tuple[str, ...] = ()
@@ -61,16 +62,16 @@ def charged_in(played: Played) -> list[str]:
     return [f"charged more than one loss for one fault: run {it}" for it in played.doubly_lost]
 
 
-def line_of(played: Played) -> str:
-    """Return one trial in a line. Unknown readable writes are judged at the end, after their late look."""
+def line_of(played: Played, *, of: int) -> str:
+    """Return one trial of so many in a line. Unknown readable writes are judged at the end, after their late look."""
     plan, verdict = played.plan, played.verdict
     caught = "/".join(str(played.caught[kind]) for kind in Kind)
     unknown = "/".join(str(unknown_by_kind(verdict)[kind]) for kind in Kind)
     broken = [*broken_in(verdict), *charged_in(played)]
     return (
-        f"{plan.number:>3} {plan.fault:<16} {plan.moment:5.3f} s after {_since(plan):<5}, {plan.pace_ms:>3.0f} ms  "
+        f"{plan.number:>3}/{of} {plan.fault:<16} {plan.moment:5.3f} s after {_since(plan):<5}, {plan.pace_ms:>3.0f} ms  "
         f"hit {len(played.struck.hit)}  caught {caught:<7} unknown {unknown:<6} losses {played.losses}  "
-        f"recovery {told_seconds(played.recoveries)}  {'BROKEN' if broken else 'ok'}"
+        f"recovery {told_seconds([it.seconds for it in played.recoveries])} {_causes(played)}  {'BROKEN' if broken else 'ok'}"
     )
 
 
@@ -86,8 +87,8 @@ def told_seconds(seconds: Sequence[float]) -> str:
     return f"{ordered[len(ordered) // 2]:.2f} / {ordered[-1]:.2f} s"
 
 
-def table(trials: Sequence[Played], whole: Whole) -> str:
-    """Return a row for each kind of fault and one for all."""
+def table(trials: Sequence[Played], wholes: Sequence[Whole]) -> str:
+    """Return a row for each kind of fault and one for all, and how long the runs of each cause of loss took."""
     head = (
         f"{'fault':<17}{'trials':>6}{'runs hit':>9}{'caught k/r/b':>14}{'lost':>5}{'dup':>4}{'miss':>5}"
         f"{'unknown k/r/b':>14}{'losses':>7}  recovery p50 / max"
@@ -100,8 +101,24 @@ def table(trials: Sequence[Played], whole: Whole) -> str:
         *(row for row in rows if row),
         _row("all", trials),
     ]
-    lines += ["", *(f"note: {note}" for note in whole.notes)]
+    lines += ["", "recovery by how the loss was seen, p50 / max", *_by_cause(trials)]
+    lines += ["", *(f"note: {note}" for whole in wholes for note in whole.notes)]
     return "\n".join(lines)
+
+
+def _by_cause(trials: Sequence[Played]) -> list[str]:
+    seconds: dict[str, list[float]] = {}
+    for recovery in (it for played in trials for it in played.recoveries):
+        seconds.setdefault(recovery.cause or NO_LOSS, []).append(recovery.seconds)
+    return [
+        f"{cause:<17}{len(found):>6} runs  {told_seconds(found)}"
+        for cause, found in sorted(seconds.items())
+    ]
+
+
+def _causes(played: Played) -> str:
+    """Return by what the losses of a trial were seen."""
+    return "/".join(sorted({it.cause for it in played.recoveries} - {""})) or "-"
 
 
 def _row(name: str, trials: Sequence[Played]) -> str:
@@ -110,7 +127,7 @@ def _row(name: str, trials: Sequence[Played]) -> str:
     verdicts = [it.verdict for it in trials]
     caught = _kinds([it.caught for it in trials])
     unknown = _kinds(map(unknown_by_kind, verdicts))
-    seconds = [second for it in trials for second in it.recoveries]
+    seconds = [recovery.seconds for it in trials for recovery in it.recoveries]
     return (
         f"{name:<17}{len(trials):>6}{sum(len(it.struck.hit) for it in trials):>9}{caught:>14}"
         f"{sum(len(it.lost) for it in verdicts):>5}{sum(len(it.duplicates) for it in verdicts):>4}"
@@ -124,11 +141,19 @@ def _kinds(counts: Iterable[Mapping[Kind, int]]) -> str:
     return "/".join(str(sum(it.get(kind, 0) for it in counted)) for kind in Kind)
 
 
-def broken_by(trials: Sequence[Played], whole: Whole, *, least_caught: int) -> list[str]:
+def broken_by(trials: Sequence[Played], wholes: Sequence[Whole], *, least_caught: int) -> list[str]:
     """Return every way in which the promise broke; empty if it held (ruling 37)."""
-    lines = [*broken_in(whole.verdict), *unknown_in(whole.verdict)]
+    lines: list[str] = []
+    for whole in wholes:
+        lines += [*broken_in(whole.verdict), *unknown_in(whole.verdict)]
+        lines += [f"events: the chain of {it} does not verify" for it in whole.broken_chains]
     lines += [line for played in trials for line in charged_in(played)]
-    lines += [f"events: the chain of {it} does not verify" for it in whole.broken_chains]
+    lines += [
+        f"proven: run {run} was proven lost from another host: trial {played.plan.number}"
+        for played in trials
+        if played.plan.fault is Fault.HOST
+        for run in played.proven
+    ]
     for kind in Kind:
         caught = sum(it.caught[kind] for it in trials)
         if caught < least_caught:
@@ -152,7 +177,7 @@ def as_json(played: Played) -> dict[str, Any]:
         "caught": played.caught,
         "unknown": unknown_by_kind(played.verdict),
         "losses": played.losses,
-        "recoveries": [round(it, 3) for it in played.recoveries],
+        "recoveries": [[round(it.seconds, 3), it.cause] for it in played.recoveries],
         "broken": broken,
     }
     return told | {"heads": played.heads, "calls": played.calls} if broken else told

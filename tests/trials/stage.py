@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 from liyagent.core.conf import new_seal_key
 from liyagent.core.errors import LiyagentError
@@ -25,6 +28,7 @@ READY_SECONDS = 60.0
 STOP_SECONDS = 10.0
 LOOK_SECONDS = 0.02
 LATE_LOOK_SECONDS = 5.0
+UNSHARE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 # The real durations (ruling 38); the drain is short, so that SIGTERM cuts writes.
 SETTINGS = {
     "LIYAGENT_LEASE_SECONDS": "8",
@@ -44,13 +48,19 @@ class StageFailed(LiyagentError):
 
 @dataclass(slots=True, kw_only=True)
 class Stage:
-    """What runs. `lives` counts the app processes, so that each has a log of its own."""
+    """What runs. `lives` counts the app processes, so that each has a log of its own.
+
+    `apart` is what each is started under to be on a host of its own, as far as another can tell; the pid namespaces
+    that it makes are held open: the number of one that is gone is given to the next, which would then look like it.
+    """
 
     cluster: Cluster
     vendors: VendorProcess
     env: dict[str, str]
     logs: Path
     processes: dict[str, Service] = field(default_factory=dict)
+    apart: Sequence[str] = ()
+    namespaces: ExitStack = field(default_factory=ExitStack)
     token: str = ""
     lives: int = 0
 
@@ -70,6 +80,15 @@ class Stage:
             raise StageFailed(f"process {name} died by itself: {self.processes[name].tail()}")
         return pid
 
+    def namespace(self, name: str) -> str:
+        """Return the pid namespace of process `name`, and keep it from being another's. Raises `StageFailed`."""
+        pid = self.pid(name)
+        if self.apart:
+            pid = next((it.pid for it in psutil.Process(pid).children()), pid)
+        place = Path(f"/proc/{pid}/ns/pid")
+        self.namespaces.enter_context(place.open("rb"))
+        return str(place.readlink())
+
     def signal(self, name: str, number: signal.Signals) -> None:
         """Send a signal to the whole process group of `name`."""
         os.killpg(self.pid(name), number)
@@ -82,7 +101,7 @@ class Stage:
         port = free_port()
         service = Service(
             name=name,
-            command=[sys.executable, "manage.py", "serve", "--port", str(port)],
+            command=[*self.apart, sys.executable, "manage.py", "serve", "--port", str(port)],
             log=self.logs / f"{self.lives:03d}-{name}.log",
             env=self.env,
             cwd=ROOT,
@@ -127,13 +146,17 @@ class Stage:
 
     def end(self) -> None:
         """End the processes: a stopped one cannot end by itself, so what is left is killed."""
-        for service in self.processes.values():
-            service.ask_to_stop()
+        for name, service in self.processes.items():
+            if self.apart and service.pid:
+                self.signal(name, signal.SIGTERM)  # `unshare` passes nothing on
+            else:
+                service.ask_to_stop()
         until = time.monotonic() + STOP_SECONDS
         while any(it.pid for it in self.processes.values()) and time.monotonic() < until:
             time.sleep(LOOK_SECONDS)
         for service in self.processes.values():
             service.end()
+        self.namespaces.close()
 
 
 def wait_for(is_done: Callable[[], bool], what: str, service: Service) -> None:
@@ -145,8 +168,24 @@ def wait_for(is_done: Callable[[], bool], what: str, service: Service) -> None:
         time.sleep(LOOK_SECONDS)
 
 
+def hosts_apart() -> tuple[str, ...]:
+    """Return what a process is started under to have a pid namespace of its own. Raises `StageFailed`."""
+    said = ""
+    for command in (UNSHARE, (*UNSHARE, "--map-root-user")):
+        try:
+            tried = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            raise StageFailed("hosts cannot be simulated: there is no `unshare` here") from None
+        if tried.returncode == 0:
+            return command
+        said = tried.stderr.strip()
+    raise StageFailed(
+        f"hosts cannot be simulated, no pid namespace may be made here ({said}); run it as root"
+    )
+
+
 @contextmanager
-def stage(logs: Path) -> Iterator[Stage]:
+def stage(logs: Path, *, apart: Sequence[str] = ()) -> Iterator[Stage]:
     """Start all and take it away again; the logs stay in `logs`. Raises `StageFailed`."""
     logs.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -157,7 +196,7 @@ def stage(logs: Path) -> Iterator[Stage]:
         vendors = stack.enter_context(VendorProcess(directory / "ledgers"))
         cluster = stack.enter_context(ephemeral_cluster())
         env = _environment(directory, cluster.url(DATABASE))
-        set_up = Stage(cluster=cluster, vendors=vendors, env=env, logs=logs)
+        set_up = Stage(cluster=cluster, vendors=vendors, env=env, logs=logs, apart=apart)
         set_up.manage("migrate", "--no-input")
         set_up.manage("seed", f"--vendors={vendors.url}", "--no-runs")
         set_up.token = set_up.manage("apikeys", "create", "trials", "--user=admin", "--days=1")

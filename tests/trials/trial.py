@@ -29,8 +29,16 @@ UNDER_WAY_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """Seconds from the fault to a hit run's next write, or end; `cause` is how its loss was seen, "" for none."""
+
+    seconds: float
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """What a trial came to. `recoveries` are seconds from the fault to each hit run's next write, or end."""
+    """What a trial came to. `recoveries` are those of the runs that were hit."""
 
     plan: Plan
     runs: tuple[UUID, ...]
@@ -38,7 +46,7 @@ class Played:
     heads: tuple[Row, ...]
     calls: tuple[Row, ...]
     verdict: Verdict
-    recoveries: tuple[float, ...]
+    recoveries: tuple[Recovery, ...]
 
     @property
     def losses(self) -> int:
@@ -49,6 +57,11 @@ class Played:
     def doubly_lost(self) -> list[str]:
         """Runs that were charged more than one loss: one fault costs one at the most (CR-13)."""
         return [str(row["id"]) for row in self.heads if row["losses"] > 1]
+
+    @property
+    def proven(self) -> list[str]:
+        """Runs whose process was proven dead."""
+        return [str(row["id"]) for row in self.heads if row["last_loss"] == "proof"]
 
     @property
     def caught(self) -> dict[Kind, int]:
@@ -134,8 +147,8 @@ def requests_of(
 
 def _recoveries(
     struck: Struck, heads: Sequence[Row], received: Mapping[str, list[float]]
-) -> list[float]:
-    """Seconds from the fault to the first sign of life of each run that was hit."""
+) -> list[Recovery]:
+    """How each run that was hit showed its first sign of life after the fault."""
     found = []
     for head in heads:
         run = str(head["id"])
@@ -145,7 +158,8 @@ def _recoveries(
         if head["ended_at"] is not None:
             signs.append(head["ended_at"])
         if signs:
-            found.append(min(signs) - struck.at)
+            cause = head["last_loss"] if head["losses"] else ""
+            found.append(Recovery(seconds=min(signs) - struck.at, cause=cause))
     return found
 
 

@@ -90,6 +90,11 @@ class Watch:
         found = self.rows("SELECT id FROM leases_holder WHERE pid = %s", [pid])
         return {row["id"] for row in found}
 
+    def holders_in(self, namespace: str) -> set[UUID]:
+        """Return the holders of a pid namespace."""
+        found = self.rows("SELECT id FROM leases_holder WHERE pid_namespace = %s", [namespace])
+        return {row["id"] for row in found}
+
     def open_marks(
         self, ids: Sequence[UUID], *, holders: set[UUID] | None = None
     ) -> list[OpenMark]:

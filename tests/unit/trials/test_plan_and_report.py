@@ -5,13 +5,18 @@ from __future__ import annotations
 from liyagent.demo.judge import Kind, RunShown, Verdict
 from tests.trials.faults import Struck
 from tests.trials.plan import DEFAULT_SET, FULL_SET, Fault, Plan, planned
-from tests.trials.report import Whole, broken_by, line_of
-from tests.trials.trial import Played
+from tests.trials.report import Whole, broken_by, line_of, table
+from tests.trials.trial import Played, Recovery
 from tests.trials.watch import OpenMark
 
 
 def played(
-    fault: Fault, *, losses: int = 0, verdict: Verdict | None = None, caught: int = 20
+    fault: Fault,
+    *,
+    losses: int = 0,
+    verdict: Verdict | None = None,
+    caught: int = 20,
+    cause: str = "lapse",
 ) -> Played:
     """One trial with so many writes of each kind caught."""
     marks = tuple(
@@ -26,16 +31,16 @@ def played(
         plan=plan,
         runs=(),
         struck=Struck(at=0.0, hit=frozenset(), caught=marks),
-        heads=({"id": "r", "losses": losses, "last_loss": "lapse"},),
+        heads=({"id": "r", "losses": losses, "last_loss": cause},),
         calls=(),
         verdict=verdict or Verdict(),
-        recoveries=(),
+        recoveries=(Recovery(seconds=7.5, cause=cause),),
     )
 
 
 def broken(trial: Played) -> list[str]:
     """Return what broke in a set of this one trial."""
-    return broken_by([trial], Whole(verdict=trial.verdict), least_caught=20)
+    return broken_by([trial], [Whole(verdict=trial.verdict)], least_caught=20)
 
 
 def test_the_same_seed_plays_the_same_trials_and_another_one_others() -> None:
@@ -72,10 +77,29 @@ def test_a_lost_run_and_a_duplicate_break_the_promise() -> None:
     )
     trial = played(Fault.KILL, verdict=verdict)
     assert len(broken(trial)) == 2
-    assert line_of(trial).endswith("BROKEN")
+    assert line_of(trial, of=1).endswith("BROKEN")
 
 
 def test_a_chain_that_does_not_verify_breaks_the_promise() -> None:
     trial = played(Fault.KILL)
     whole = Whole(verdict=trial.verdict, broken_chains=("c",))
-    assert broken_by([trial], whole, least_caught=20) == ["events: the chain of c does not verify"]
+    assert broken_by([trial], [whole], least_caught=20) == [
+        "events: the chain of c does not verify"
+    ]
+
+
+def test_those_of_other_hosts_are_played_last_on_a_stage_of_their_own() -> None:
+    faults = [plan.fault for plan in planned(FULL_SET, seed=3)]
+    assert faults.index(Fault.HOST) == len(faults) - FULL_SET[Fault.HOST]
+
+
+def test_a_death_that_was_proven_from_another_host_shows_that_the_hosts_were_one() -> None:
+    assert broken(played(Fault.HOST, losses=1, cause="hint")) == []
+    assert len(broken(played(Fault.HOST, losses=1, cause="proof"))) == 1
+
+
+def test_recoveries_are_told_by_how_the_loss_was_seen() -> None:
+    trials = [played(Fault.HOST, cause="hint"), played(Fault.TERM, cause="")]
+    told = table(trials, [Whole(verdict=Verdict())])
+    assert "hint                  1 runs  7.50 / 7.50 s" in told
+    assert "no loss               1 runs  7.50 / 7.50 s" in told
