@@ -8,7 +8,8 @@ from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 from liyagent.core.limits import limit_body
+from liyagent.core.streams import stream_after
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "liyagent.settings")
 _django = get_asgi_application()
-application = limit_body(_django, limit_bytes=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+application = stream_after(limit_body(_django, limit_bytes=settings.DATA_UPLOAD_MAX_MEMORY_SIZE))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -17,12 +18,21 @@ from liyagent.access.views import GuardedView
 from liyagent.core.bodies import once_each
 from liyagent.core.canonical import digest
 from liyagent.core.errors import BadInput
+from liyagent.core.paging import MOST_PAGE, next_link
 from missions.context import current_stamp
 from runs.await_end import wait_for_end
 from runs.head import answer_of, calls_of, lease_of, run_head, takeovers_of
 from runs.listing import list_runs
 from runs.models import Run, RunStatus
-from runs.serializers import RunSerializer, StartInput, StopInput
+from runs.serializers import (
+    RunPageSerializer,
+    RunSerializer,
+    RunToldSerializer,
+    StartedSerializer,
+    StartInput,
+    StopInput,
+    TranscriptSerializer,
+)
 from runs.start import Started, start_run
 from runs.stop import stop_run
 from runs.transcript import read_transcript
@@ -31,6 +41,33 @@ ENTRY = "api"
 START_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 MOST_WAIT_SECONDS = 60
 NUMBER = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3})?")
+MISSION = OpenApiParameter(
+    "X-Liyagent-Mission", str, OpenApiParameter.HEADER, description="The mission it is part of."
+)
+START_PARAMETERS = [
+    OpenApiParameter(
+        "Idempotency-Key",
+        str,
+        OpenApiParameter.HEADER,
+        description="1 to 255 visible ASCII characters; asked again with it, the same run is told.",
+    ),
+    MISSION,
+    OpenApiParameter(
+        "wait",
+        {"type": "number", "minimum": 0, "maximum": MOST_WAIT_SECONDS},
+        description="Seconds to wait for the end; 200 with the run where it ended, else 202.",
+    ),
+]
+LIST_PARAMETERS = [
+    OpenApiParameter("status", str, enum=RunStatus.values),
+    *(OpenApiParameter(name, str) for name in ("agent", "entry", "mission", "error", "started_by")),
+    OpenApiParameter(
+        "since", OpenApiTypes.DATETIME, description="Made then or later; with a zone."
+    ),
+    OpenApiParameter("until", OpenApiTypes.DATETIME, description="Made before then; with a zone."),
+    OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": MOST_PAGE}),
+    OpenApiParameter("cursor", str, description="What a page's `next` named."),
+]
 
 
 class RunStart(GuardedView):
@@ -38,6 +75,11 @@ class RunStart(GuardedView):
 
     needs = {"POST": (OPERATE,)}
 
+    @extend_schema(
+        parameters=START_PARAMETERS,
+        request=StartInput,
+        responses={200: RunToldSerializer, 202: StartedSerializer},
+    )
     def post(self, request: Request, key: str) -> Response:
         """Start a run, or find the one that the same `Idempotency-Key` started."""
         seconds = wait_asked(request)
@@ -58,24 +100,30 @@ class RunStart(GuardedView):
         )
         headers = {} if started.is_new else {"Idempotent-Replay": "true"}
         if seconds and wait_for_end(started.run_id, seconds=seconds):
-            return Response(run_told(started.run_id, user=request.user), headers=headers)
+            return Response(
+                run_told(started.run_id, with_words=may_read_words(request)), headers=headers
+            )
         return Response(accepted(started), status=HTTPStatus.ACCEPTED, headers=headers)
 
 
 class RunList(GuardedView):
-    """`GET /api/runs`: newest first; filters status, agent, mission, entry; `next` leads on."""
+    """`GET /api/runs`: newest first; `next` leads on, with the same filters, until it is null.
+
+    A page can be short, or empty, and yet lead on: for a filter without an index of its own at most 10,000
+    runs are looked through for one page.
+    """
 
     needs = {"GET": (VIEW_RUN,)}
 
+    @extend_schema(parameters=LIST_PARAMETERS, responses=RunPageSerializer)
     def get(self, request: Request) -> Response:
-        """Answer with a page."""
+        """Show a page of runs."""
         asked = once_each(request.query_params)
         page = list_runs(asked)
-        following = urlencode({**asked, "cursor": page.next_cursor})
         return Response(
             {
                 "runs": RunSerializer(page.runs, many=True).data,
-                "next": f"{request.path}?{following}" if page.next_cursor else None,
+                "next": next_link(request.path, asked, page.next_cursor),
             }
         )
 
@@ -85,18 +133,20 @@ class RunOne(GuardedView):
 
     needs = {"GET": (VIEW_RUN,)}
 
+    @extend_schema(responses=RunToldSerializer)
     def get(self, request: Request, run_id: UUID) -> Response:
-        """Answer with the run."""
-        return Response(run_told(run_id, user=request.user))
+        """Show a run."""
+        return Response(run_told(run_id, with_words=may_read_words(request)))
 
 
 class RunTranscript(GuardedView):
-    """`GET /api/runs/{id}/transcript`."""
+    """`GET /api/runs/{id}/transcript`: while it runs all so far; after the end what its recording mode keeps."""
 
     needs = {"GET": (VIEW_RUN, READ_WORDS)}
 
+    @extend_schema(responses=TranscriptSerializer)
     def get(self, request: Request, run_id: UUID) -> Response:
-        """Answer with the words that are kept."""
+        """Show the words that are kept of a run."""
         run = run_head(run_id)
         return Response({"run_id": str(run.id), "status": run.status, **read_transcript(run)})
 
@@ -106,8 +156,9 @@ class RunStop(GuardedView):
 
     needs = {"POST": (OPERATE,)}
 
+    @extend_schema(request=StopInput, responses={202: RunSerializer})
     def post(self, request: Request, run_id: UUID) -> Response:
-        """Ask the run to stop."""
+        """Ask a run to stop."""
         given = StopInput(data=request.data)
         given.is_valid(raise_exception=True)
         stop_run(
@@ -118,13 +169,13 @@ class RunStop(GuardedView):
         return Response(RunSerializer(run_head(run_id)).data, status=HTTPStatus.ACCEPTED)
 
 
-def run_told(run_id: UUID, *, user: Any) -> dict[str, Any]:
-    """Return all that `user` may know of a run. Raises `RunNotFound`."""
+def run_told(run_id: UUID, *, with_words: bool) -> dict[str, Any]:
+    """Return all of a run, its words only where they may be read. Raises `RunNotFound`."""
     run = run_head(run_id)
     calls, is_truncated = calls_of(run)
     return {
         **RunSerializer(run).data,
-        **(answer_of(run) if may_read_words(user) else {}),
+        **(answer_of(run) if with_words else {}),
         "lease": lease_of(run),
         "calls": calls,
         "calls_truncated": is_truncated,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from django.urls import path
 
 from runs.api import RunList, RunOne, RunStart, RunStop, RunTranscript
+from runs.stream_api import RunStream
 
 urlpatterns = [
     path("agents/<slug:key>/runs", RunStart.as_view(), name="run-start"),
     path("runs", RunList.as_view(), name="run-list"),
     path("runs/<uuid:run_id>", RunOne.as_view(), name="run-one"),
     path("runs/<uuid:run_id>/transcript", RunTranscript.as_view(), name="run-transcript"),
+    path("runs/<uuid:run_id>/stream", RunStream.as_view(), name="run-stream"),
     path("runs/<uuid:run_id>/stop", RunStop.as_view(), name="run-stop"),
 ]

@@ -12,6 +12,7 @@ from drf_spectacular.openapi import AutoSchema
 from liyagent.core.problems import PROBLEM
 
 NEEDS = "x-needs"
+STREAM = "text/event-stream"
 UNSAFE = frozenset({"post", "put", "patch", "delete"})
 PROBLEM_SCHEMA = {
     "type": "object",
@@ -133,6 +134,8 @@ def _statuses(path: str, method: str, operation: dict[str, Any]) -> list[HTTPSta
     ]
     if "{" in path:
         found.append(HTTPStatus.NOT_FOUND)
+    if STREAM in operation["responses"].get("200", {}).get("content", {}):
+        found.append(HTTPStatus.SERVICE_UNAVAILABLE)
     if method in UNSAFE:
         found += [
             HTTPStatus.CONFLICT,

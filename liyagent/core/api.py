@@ -23,6 +23,21 @@ from liyagent.core.problems import PROBLEM, BodyTooLarge, problem_of, problem_re
 logger = logging.getLogger(__name__)
 
 API_PATHS = ("/api/", "/health/")
+
+
+class TryLater(exceptions.APIException):
+    """This process cannot take it on now; `Retry-After` says when to ask again."""
+
+    status_code = HTTPStatus.SERVICE_UNAVAILABLE
+    default_detail = "This process cannot take it on now."
+    default_code = "busy"
+
+    def __init__(self, detail: str, *, seconds: int) -> None:
+        """`seconds`: what `Retry-After` says."""
+        super().__init__(detail)
+        self.wait = seconds
+
+
 # Of DRF's own codes, those that would not read well.
 CODES: Mapping[type[exceptions.APIException], tuple[str, str]] = {
     exceptions.NotAuthenticated: ("auth.missing", "This needs an API key or a session."),
@@ -34,6 +49,7 @@ CODES: Mapping[type[exceptions.APIException], tuple[str, str]] = {
     exceptions.ParseError: ("body.bad", "The body cannot be read."),
     exceptions.ValidationError: ("input.bad", "What was given cannot be used."),
     exceptions.Throttled: ("throttled", "Too many requests."),
+    TryLater: ("busy", "This process cannot take it on now; ask again later."),
 }
 
 
@@ -65,6 +81,7 @@ def _of_ours(error: LiyagentError) -> dict[str, Any]:
         title=error.title,
         detail=error.detail,
         facts={name: str(value) for name, value in error.facts.items()},
+        errors=error.errors,
     )
 
 

@@ -49,8 +49,8 @@ def django_database(url: str) -> dict[str, Any]:
             **SILENCE,
             **dict(parse_qsl(parts.query)),
         },
-        "CONN_MAX_AGE": 60,
-        "CONN_HEALTH_CHECKS": True,
+        # Each request has a thread of its own: a connection kept beyond it is used by nobody, and stays open.
+        "CONN_MAX_AGE": 0,
         "DISABLE_SERVER_SIDE_CURSORS": True,
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from inspect import cleandoc
 
@@ -11,6 +12,8 @@ class LiyagentError(Exception):
 
     code = "liyagent.error"
     http_status: int = HTTPStatus.BAD_REQUEST
+    # What is wrong field by field, as {"field": dotted path, "detail": why}.
+    errors: Sequence[Mapping[str, str]] = ()
 
     def __init__(self, detail: str = "", **facts: object) -> None:
         """Keep `detail` (one sentence for the reader) and `facts` (ids for the log)."""
