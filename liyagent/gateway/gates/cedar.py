@@ -35,14 +35,28 @@ def judge(call: Call, policy: PolicySet) -> Verdict | None:
     )
 
 
+def decided_by(call: Call, policy: PolicySet) -> tuple[str, ...]:
+    """Return the ids of the policies that permit or forbid the call; none where it could not be decided."""
+    if policy.fault or policy.is_empty:
+        return ()
+    try:
+        answer = _answer(call, policy)
+    except NotJudgeable:
+        return ()
+    return () if answer.diagnostics.errors else tuple(sorted(answer.diagnostics.reasons))
+
+
+def _answer(call: Call, policy: PolicySet) -> cedarpy.AuthzResult:
+    return cedarpy.is_authorized(_request(call), policy.cedar, _entities(call.server, call.tool))
+
+
 def _refusal(call: Call, policy: PolicySet) -> str:
     if policy.fault or policy.is_empty:
         return policy.fault or NO_POLICY
     try:
-        request = _request(call)
+        answer = _answer(call, policy)
     except NotJudgeable as error:
         return str(error)
-    answer = cedarpy.is_authorized(request, policy.cedar, _entities(call.server, call.tool))
     # A policy that could not be evaluated is skipped by Cedar, a forbid too: so any error refuses.
     if answer.diagnostics.errors:
         return f"the policies could not be evaluated: {'; '.join(answer.diagnostics.errors)}"
@@ -50,11 +64,16 @@ def _refusal(call: Call, policy: PolicySet) -> str:
         return ""
     if answer.diagnostics.reasons:
         return f"{', '.join(sorted(answer.diagnostics.reasons))} forbids {_described(call)}"
-    return f"no policy permits {_described(call)}"
+    return f"no policy permits {_described(call)}; {_how_to_permit(call)}"
 
 
 def _described(call: Call) -> str:
     return f"agent {call.asker.agent} to call {call.name} ({_effect(call)})"
+
+
+def _how_to_permit(call: Call) -> str:
+    reads = "" if call.writes else " --reads-only"
+    return f"an operator permits it with `manage.py policies permit {call.asker.agent} {call.name}{reads}`"
 
 
 def _effect(call: Call) -> str:
