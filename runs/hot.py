@@ -150,6 +150,8 @@ SETTLE = "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, 
 FLUSH = "SELECT * FROM liyagent_flush(%s, %s, %s, %b, %s, %s, %s, %b, %b)"
 RELEASE = "SELECT * FROM liyagent_release(%s, %s, %s, %b, %s, %s, %b, %b)"
 TAKE = "SELECT * FROM liyagent_take(%s, %s, %s, %s, %s)"
+TAKE_ONE = "SELECT * FROM liyagent_take_one(%s, %s, %s, %s)"
+DUE_ALONE = "SELECT * FROM liyagent_due_alone(%s, %s, %s)"
 CLAIM = "SELECT * FROM liyagent_claim(%s, %s, %s, NULL)"
 FINISH = (
     "SELECT * FROM liyagent_finish("
@@ -320,6 +322,22 @@ def take(
     """Take up to `again` runs that ran before and `fresh` new ones: (run, attempt) each."""
     rows = ask(TAKE, (holder, again, fresh, list(formats), list(key_ids)), give_up=give_up)
     return [(run, attempt) for run, attempt in rows]
+
+
+def take_one(
+    holder: UUID, run_id: UUID, *, formats: Sequence[int], key_ids: Sequence[str], give_up: GiveUp
+) -> list[tuple[UUID, int]]:
+    """Take exactly this run if it is queued and due: (run, attempt), or nothing (ruling 11)."""
+    rows = ask(TAKE_ONE, (holder, run_id, list(formats), list(key_ids)), give_up=give_up)
+    return [(run, attempt) for run, attempt in rows]
+
+
+def due_alone(
+    *, formats: Sequence[int], key_ids: Sequence[str], limit: int, give_up: GiveUp
+) -> list[UUID]:
+    """Return queued runs with two losses that are due, which `take` leaves; stopped ones first."""
+    rows = ask(DUE_ALONE, (list(formats), list(key_ids), limit), give_up=give_up)
+    return [row[0] for row in rows]
 
 
 def mine(holder: UUID, *, give_up: GiveUp) -> list[tuple[UUID, int]]:

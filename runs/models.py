@@ -101,12 +101,23 @@ class Run(models.Model):
             models.Index(
                 fields=["created_at"],
                 name="runs_queued_fresh",
-                condition=Q(status="queued", attempt=0),
+                condition=Q(status="queued", attempt=0, not_before__isnull=True),
             ),
             models.Index(
                 fields=["created_at"],
                 name="runs_queued_again",
-                condition=Q(status="queued", attempt__gt=0),
+                condition=Q(status="queued", attempt__gt=0, not_before__isnull=True)
+                & ~Q(losses=2),
+            ),
+            models.Index(
+                fields=["not_before"],
+                name="runs_queued_timed",
+                condition=Q(status="queued", not_before__isnull=False) & ~Q(losses=2),
+            ),
+            models.Index(
+                fields=["stop_requested", "not_before", "created_at"],
+                name="runs_queued_alone",
+                condition=Q(status="queued", losses=2),
             ),
             models.Index(fields=["holder"], name="runs_by_holder", condition=Q(status="running")),
             models.Index(
@@ -116,7 +127,18 @@ class Run(models.Model):
             ),
             models.Index(fields=["agent_key", "-created_at"], name="runs_by_agent"),
             models.Index(fields=["-created_at", "-id"], name="runs_newest"),
-            models.Index(fields=["mission"], name="runs_by_mission"),
+            models.Index(fields=["mission", "-created_at", "-id"], name="runs_of_mission"),
+            models.Index(
+                fields=["error", "-created_at", "-id"],
+                name="runs_by_error",
+                condition=~Q(error=""),
+            ),
+            # Most runs are answered, and then in no index of statuses. No step changes what stands in these.
+            models.Index(
+                fields=["status", "-created_at", "-id"],
+                name="runs_by_status",
+                condition=~Q(status="answered"),
+            ),
         )
 
     def __str__(self) -> str:

@@ -127,7 +127,7 @@ class Runner:
             give_up=give_up,
         )
         for run_id, attempt in taken:
-            self._carry_in_thread(run_id, attempt)
+            self.carry_in_thread(run_id, attempt)
         if asked_again:
             self._adopt_unseen()
         return bool(taken)
@@ -137,9 +137,9 @@ class Runner:
         known = {(it.run_id, it.attempt) for it in self.carried()}
         for run_id, attempt in hot.mine(self.holder, give_up=self.draining.is_set):
             if (run_id, attempt) not in known:
-                self._carry_in_thread(run_id, attempt)
+                self.carry_in_thread(run_id, attempt)
 
-    def _carry_in_thread(self, run_id: UUID, attempt: int) -> None:
+    def carry_in_thread(self, run_id: UUID, attempt: int) -> None:
         carried = Carried(run_id=run_id, attempt=attempt)
         with self._lock:
             before = self._carried.get(run_id)

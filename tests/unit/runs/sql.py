@@ -190,6 +190,14 @@ def take(
     return [(row[0], row[1]) for row in rows]
 
 
+def take_one(connection: Connection, holder: UUID, run: UUID) -> list[tuple[UUID, int]]:
+    """Take exactly this run; return (run, attempt) where it was to be had."""
+    rows = connection.execute(
+        "SELECT run, attempt FROM liyagent_take_one(%s, %s, '{1}', %s)", [holder, run, [KEY]]
+    ).fetchall()
+    return [(row[0], row[1]) for row in rows]
+
+
 def start_run(
     connection: Connection,
     *,
@@ -205,8 +213,8 @@ def start_run(
 
 
 def retake(connection: Connection, fence: Fence, holder: UUID) -> Fence:
-    """Take a run again for `holder`."""
-    attempt = dict(take(connection, holder))[fence.run]
+    """Take a run again for `holder`; one that was lost twice by its own door."""
+    attempt = dict(take(connection, holder) or take_one(connection, holder, fence.run))[fence.run]
     return replace(fence, attempt=attempt, holder=holder)
 
 

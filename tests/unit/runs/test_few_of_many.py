@@ -68,3 +68,32 @@ def test_no_run_is_paused_while_no_process_is_known_to_be_alive(server: Server) 
     lapse(here, add_holder(here))
     add_run(here)
     assert here.execute("SELECT * FROM liyagent_pause_unreadable()").fetchall() == []
+
+
+@pytest.mark.promise("CR-18")
+def test_a_take_does_not_look_at_runs_whose_time_is_ahead(server: Server) -> None:
+    """Nor at those that are left to a process of their own. What sets it up counts in its own session."""
+    here, before = server.connect(), server.watcher
+    holder = add_holder(before)
+    run, _ = add_run(before, attempt=1)
+    before.execute("UPDATE runs_run SET not_before = liyagent_now() + interval '1 hour'")
+    add_many(before, run, status="queued")
+    twice, _ = add_run(before, attempt=2, losses=2)
+    add_many(before, twice, status="queued")
+    look = "SELECT * FROM liyagent_take(%s, 50, 50, '{1}', '{k1}')"
+    assert read_by(here, look, holder) < 100
+    assert here.execute(look, [holder]).fetchall() == []
+
+
+@pytest.mark.promise("CR-18")
+def test_a_look_for_runs_to_carry_alone_reads_as_many_as_it_may_return(server: Server) -> None:
+    here, before = server.connect(), server.watcher
+    run, _ = add_run(before, attempt=2, losses=2)
+    before.execute("UPDATE runs_run SET not_before = liyagent_now() + interval '1 hour'")
+    due, _ = add_run(before, attempt=2, losses=2)
+    other, _ = add_run(before)
+    for many in (run, due, other):
+        add_many(before, many, status="queued")
+    look = "SELECT * FROM liyagent_due_alone('{1}', '{k1}', 8)"
+    assert read_by(here, look) < 100
+    assert len(here.execute(look).fetchall()) == 8

@@ -91,9 +91,13 @@ class Process:
     drains: bool = False
 
     def take(self) -> list[tuple[UUID, int]]:
-        return hot.take(
-            self.holder, again=9, fresh=9, formats=FORMATS, key_ids=keyring().ids, give_up=never
-        )
+        """Take what is queued, as `serve` does, and what was lost twice, as a process of its own does."""
+        known: dict[str, Any] = {"formats": FORMATS, "key_ids": keyring().ids, "give_up": never}
+        alone = [
+            hot.take_one(self.holder, run_id, **known)[0]
+            for run_id in hot.due_alone(limit=9, **known)
+        ]
+        return [*hot.take(self.holder, again=9, fresh=9, **known), *alone]
 
     def carry(self) -> Run:
         """Take the one queued run and carry it."""

@@ -96,6 +96,15 @@ def test_an_attempt_that_breaks_counts_as_a_loss_and_the_third_fails_the_run(
 
     monkeypatch.setattr(loop, "messages_of", break_down)
     run = world.start(says("never"))
+    eventually(lambda: Run.objects.get(id=run.id).losses == 2)
+    ((run_id, attempt),) = hot.take_one(
+        runner.holder,
+        run.id,
+        formats=FORMATS,
+        key_ids=keyring().ids,
+        give_up=lambda: False,
+    )
+    runner.carry_in_thread(run_id, attempt)
     eventually(lambda: status_of(run) == "failed")
     ended = Run.objects.get(id=run.id)
     assert (ended.losses, ended.attempt) == (3, 4)
