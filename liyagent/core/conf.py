@@ -26,6 +26,8 @@ FALSE = frozenset({"0", "false", "no", "off"})
 SEAL_KEY_BYTES = 32
 SECRET_CHARACTERS = 50
 MOST_DIGITS = 18
+# A process that carries one run has some 160 MB of its own.
+LEAST_CARRY_MEMORY_MB = 384
 OURS = ("LIYAGENT_", "TICKETIQ_", "DATABASE_URL")
 # The column that a run keeps it in holds 64.
 KEY_ID = re.compile(r"[A-Za-z0-9_]{1,64}")
@@ -56,6 +58,7 @@ class Conf:
     poll_seconds: float
     late_look_seconds: float
     drain_seconds: float
+    carry_memory_mb: int
     allow_unsafe_durability: bool
     allowed_private_hosts: tuple[str, ...]
     scripts_dir: Path
@@ -96,6 +99,9 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
             env, "LIYAGENT_LATE_LOOK_SECONDS", default=60.0, low=0.05, high=86_400
         ),
         drain_seconds=_number(env, "LIYAGENT_DRAIN_SECONDS", default=25.0, low=0, high=3_600),
+        carry_memory_mb=_whole_or_none(
+            env, "LIYAGENT_CARRY_MEMORY_MB", low=LEAST_CARRY_MEMORY_MB, high=1_000_000
+        ),
         allow_unsafe_durability=_flag(env, "LIYAGENT_ALLOW_UNSAFE_DURABILITY", default=False),
         allowed_private_hosts=_hosts(
             env, "LIYAGENT_ALLOWED_PRIVATE_HOSTS", default=LOOPBACK if is_beside_up else ""
@@ -145,6 +151,14 @@ def _whole(env: Mapping[str, str], name: str, *, default: int, low: int, high: i
     if not (is_short_number and low <= int(text) <= high):
         raise BadSetting(f"{name} is {text[:80]!r}; it wants a whole number from {low} to {high}")
     return int(text)
+
+
+def _whole_or_none(env: Mapping[str, str], name: str, *, low: int, high: int) -> int:
+    """A whole number from `low` on, or 0 for none."""
+    value = _whole(env, name, default=0, low=0, high=high)
+    if 0 < value < low:
+        raise BadSetting(f"{name} is {value}; it wants 0 for none, or a number from {low} to {high}")
+    return value
 
 
 def _names(env: Mapping[str, str], name: str, *, default: str) -> tuple[str, ...]:
