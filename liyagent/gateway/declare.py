@@ -155,6 +155,7 @@ CONTRACT: dict[str, tuple[str, Check]] = {
     "effect": ("effect", _one_of(EffectChoice.values)),
     "reader": ("reader", _reader),
     "undo": ("undo", _undo),
+    "permission": ("permission", _text),
     "timeout": ("timeout_seconds", _seconds),
     "limit": ("limit_bytes", _whole),
 }
