@@ -77,6 +77,7 @@ def contract_of(tool: Tool) -> Contract:
         key_window_seconds=tool.key_window_seconds,
         reader=_reader(tool),
         undo=tool.undo,
+        permission=tool.permission,
         timeout_seconds=tool.timeout_seconds,
         limit_bytes=tool.limit_bytes,
         schema=tool.schema,
