@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from django.core.exceptions import ValidationError
@@ -17,6 +18,10 @@ from liyagent.gateway.data_rules import read_path, read_regex
 from liyagent.gateway.outcome import Effect, KeyPlace
 from liyagent.gateway.policies import check_policies
 from liyagent.gateway.readers import read_reader
+
+
+# With a dot, so that it is never one of the permissions that Django makes for a table.
+TOOL_PERMISSION = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
 
 
 class Transport(models.TextChoices):
@@ -189,6 +194,10 @@ class Tool(models.Model):
             raise ValidationError({"reader": str(error)}) from error
         if self.undo is not None and not isinstance(self.undo, dict):
             raise ValidationError({"undo": "wants an object, or nothing"})
+        if self.permission and not TOOL_PERMISSION.fullmatch(self.permission):
+            raise ValidationError(
+                {"permission": "wants words joined by dots, such as jira.write, or nothing"}
+            )
 
 
 class Policy(models.Model):
