@@ -18,7 +18,7 @@ from liyagent.gateway.models import Tool
 from liyagent.gateway.outcome import Effect
 from liyagent.gateway.servers import set_contract
 
-FIELDS = ("effect", "key", "reader", "undo", "timeout", "limit")
+FIELDS = ("effect", "key", "reader", "undo", "permission", "timeout", "limit")
 LIST_HEADS = ("TOOL", "EFFECT", "KEY", "IN DOUBT", "STATE")
 
 
