@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import connection
 
+from liyagent.agents.channels import is_open
+from liyagent.agents.containment import is_everything_contained
 from liyagent.agents.models import Agent
 from liyagent.gateway.outcome import Asker
 from liyagent.gateway.run_as import rights_of
@@ -32,8 +35,15 @@ class AgentNow:
     write_posture: str
     may_wait: bool
     max_steps: int
+    max_calls: int
+    max_tokens: int
+    max_seconds: int
+    guardrails: dict[str, Any]
+    hooks: tuple[str, ...]
+    channels: tuple[str, ...]
     run_as: str
     is_contained: bool
+    is_all_contained: bool
     is_enabled: bool
     config: int = 0
 
@@ -49,7 +59,7 @@ class AgentNow:
             entry=run.entry,
             mission=run.mission,
             may_wait=self.may_wait,
-            contained=self.is_contained or not self.is_enabled,
+            contained=self.is_contained or self.is_all_contained or not self.is_enabled,
         )
 
 
@@ -65,31 +75,48 @@ def refusal_of(run: Run, agent: AgentNow | None) -> tuple[EndError, str] | None:
         return EndError.AGENT_GONE, f"agent {run.agent_key} no longer exists"
     if agent.is_contained:
         return EndError.AGENT_CONTAINED, f"agent {agent.key} is contained"
+    if agent.is_all_contained:
+        return EndError.AGENT_CONTAINED, f"agent {agent.key} is contained, as everything is"
     if not agent.is_enabled:
         return EndError.AGENT_OFF, f"agent {agent.key} is switched off"
     return None
 
 
-def starter_refusal(run: Run) -> str:
-    """Say why the one who started a run may not have it resumed, "" where they may (CR-17)."""
-    if not run.started_by or _is_active(run.started_by):
-        return ""
-    return f"{run.started_by}, who started it, may no longer run agents"
+def refusal_on_resume(run: Run, agent: AgentNow) -> tuple[EndError, str] | None:
+    """Say why a run that was handed on may not go on now, None where it may (CR-17).
 
-
-def _is_active(username: str) -> bool:
+    Its starter must still be allowed to run agents, its way in be open, and the one it runs as exist and be active.
+    """
     try:
-        user = get_user_model().objects.filter(username=username, is_active=True).first()
-        return user is not None and user.has_perm("agents.operate")
+        if run.started_by and not _may_operate(run.started_by):
+            told = f"{run.started_by}, who started it, may no longer run agents"
+            return EndError.STARTER_REFUSED, told
+        if not is_open(agent.channels, run.entry):
+            told = f"agent {agent.key} no longer permits runs by {run.entry}"
+            return EndError.CHANNEL_CLOSED, told
+        if agent.run_as and not _is_active(agent.run_as):
+            told = f"{agent.run_as}, whom agent {agent.key} runs as, is no active user"
+            return EndError.RUN_AS_REFUSED, told
+        return None
     finally:
         connection.close()
 
 
+def _may_operate(username: str) -> bool:
+    user = get_user_model().objects.filter(username=username, is_active=True).first()
+    return user is not None and user.has_perm("agents.operate")
+
+
+def _is_active(username: str) -> bool:
+    return bool(get_user_model().objects.filter(username=username, is_active=True).exists())
+
+
 def _load() -> dict[str, AgentNow]:
-    return {agent.key: _now(agent) for agent in Agent.objects.all().iterator()}
+    is_all_contained = is_everything_contained()
+    return {it.key: _now(it, is_all_contained) for it in Agent.objects.all().iterator()}
 
 
-def _now(agent: Agent) -> AgentNow:
+def _now(agent: Agent, is_all_contained: bool) -> AgentNow:
     return AgentNow(
         key=agent.key,
         provider=agent.provider,
@@ -104,8 +131,15 @@ def _now(agent: Agent) -> AgentNow:
         write_posture=agent.write_posture,
         may_wait=agent.may_wait,
         max_steps=agent.max_steps,
+        max_calls=agent.max_calls,
+        max_tokens=agent.max_tokens,
+        max_seconds=agent.max_seconds,
+        guardrails=agent.guardrails,
+        hooks=tuple(agent.hooks),
+        channels=tuple(agent.channels),
         run_as=agent.run_as,
         is_contained=agent.is_contained,
+        is_all_contained=is_all_contained,
         is_enabled=agent.is_enabled,
     )
 

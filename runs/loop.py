@@ -19,27 +19,33 @@ from liyagent.gateway.judge import judge
 from liyagent.gateway.outcome import Call, Outcome
 from liyagent.gateway.policies import PolicySet
 from liyagent.providers.types import (
-    Finish,
     Message,
     ModelAnswer,
     ModelRejected,
+    ModelRequest,
     ModelUnavailable,
     Role,
     ToolSpec,
 )
 from runs import hot
 from runs.ask import NotAsked, ask_model
-from runs.authority import AgentNow, agent_now, refusal_of, starter_refusal
-from runs.checkpoint import STEP, Checkpoint, Stored, open_checkpoint
-from runs.conversation import Pending, messages_of, pending_of, result_message, step_part
+from runs.authority import AgentNow, agent_now, refusal_of, refusal_on_resume
+from runs.caps import check_calls, check_steps, check_time
+from runs.checkpoint import Checkpoint, Stored, open_checkpoint
+from runs.conversation import Pending, messages_of, pending_of, result_message
+from runs.ending import Ending, MayNotGoOn, ending_of, failed
 from runs.endings import EndError
 from runs.errors import CheckpointBroken
 from runs.finish import end_run, end_unopened
+from runs.guard import ACTION as GUARDED
+from runs.guard import screen_answer, screen_given
+from runs.hooking import Hooks
 from runs.in_doubt import Settlement
 from runs.models import RunStatus
 from runs.requested import requested_call
 from runs.resume import Left, left_by, record_resume
 from runs.scope import RunScope
+from runs.step import count_step, write_step
 
 logger = logging.getLogger(__name__)
 
@@ -57,10 +63,6 @@ class Carrier:
 
 class HandedBack(Exception):
     """The run went back to the queue: the process drains, or a read-back has to wait for its time."""
-
-
-class Ended(Exception):
-    """The run ended in the middle of a step: it was stopped, or may not go on."""
 
 
 def carry_run(stored: Stored, carrier: Carrier) -> None:
@@ -91,12 +93,13 @@ def carry_run(stored: Stored, carrier: Carrier) -> None:
             error=EndError.CHECKPOINT_BROKEN,
         )
         return
+    attempt = Attempt(checkpoint, carrier)
     try:
-        Attempt(checkpoint, carrier).carry()
+        attempt.carry()
     except HandedBack:
         logger.info("run goes back to the queue")
-    except Ended:
-        logger.info("run ended in the middle of a step")
+    except MayNotGoOn as over:
+        attempt.end(over.ending)
 
 
 class Attempt:
@@ -112,18 +115,19 @@ class Attempt:
     def carry(self) -> None:
         """Go on from the last step written."""
         agent = self._agent()
-        if self.run.attempt > 1 and (refusal := starter_refusal(self.run)):
-            self._end(RunStatus.FAILED, reason=refusal, error=EndError.STARTER_REFUSED)
-            return
-        self.messages = messages_of(self.checkpoint.parts, instructions=agent.instructions)
+        if self.run.attempt > 1 and (refusal := refusal_on_resume(self.run, agent)):
+            raise MayNotGoOn(failed(*refusal))
         pending = pending_of(self.checkpoint.parts)
         if pending is None and self.run.attempt == 1:
             self._tell_start()
+        messages = messages_of(self.checkpoint.parts, instructions=agent.instructions)
+        self.messages = screen_given(self.checkpoint, agent, messages)
         results = self._resume(pending)
         while True:
             answer = self._ask(results)
             if not answer.calls:
-                self._end_with(answer)
+                self.messages.append(Message(role=Role.ASSISTANT, text=answer.text))
+                self.end(ending_of(answer))
                 return
             pending = self._write_step(answer, results)
             results = self._make_calls(pending)
@@ -139,6 +143,8 @@ class Attempt:
             holder=self.carrier.holder,
             task=self.checkpoint.events.words(start["task"]),
         )
+        for facts in start.get("guarded", ()):
+            self.checkpoint.events.add(GUARDED, **facts)
 
     def _resume(self, pending: Pending | None) -> list[Message]:
         """Settle what the attempt before left, having told how before anything is done."""
@@ -200,27 +206,38 @@ class Attempt:
         ]
 
     def _make_call(self, scope: RunScope, call: Call) -> Outcome:
-        self._may_go_on()
-        return make_call(call, scope, policy=self._policy())
+        agent = self._may_go_on()
+        check_calls(agent, self.checkpoint.counters)
+        if not agent.hooks:
+            return make_call(call, scope, policy=self._policy())
+        hooks = self._hooks(agent)
+        # A refusal goes through the gates like any other: told, and with what data policies hide.
+        refusal = hooks.before_call(call)
+        judged = replace(call, problem=refusal) if refusal and not call.problem else call
+        outcome = make_call(judged, scope, policy=self._policy())
+        hooks.after_call(call, outcome)
+        return outcome
 
     def _may_go_on(self) -> AgentNow:
         """Between two calls: honour a Stop, containment and a drain, as the last statement told of them."""
         if self.checkpoint.stop:
             reason = hot.stopped_by(self.run.id, give_up=self.carrier.give_up)
-            self._end(RunStatus.STOPPED, reason=reason, error=EndError.STOPPED)
-            raise Ended
+            raise MayNotGoOn(
+                Ending(status=RunStatus.STOPPED, reason=reason, error=EndError.STOPPED)
+            )
         if self.carrier.hand_over():
             self._release(is_handover=True, until_settled=False)
-        return self._agent()
+        agent = self._agent()
+        now = self.checkpoint.database_time()
+        check_time(agent, started=self.run.created_at, now=now)
+        return agent
 
     def _agent(self) -> AgentNow:
         """The agent as it stands at the newest configuration this attempt was told of."""
         agent = agent_now(self.run.agent_key, config=self.checkpoint.config)
         refusal = refusal_of(self.run, agent)
         if refusal is not None or agent is None:
-            error, reason = refusal or (EndError.AGENT_GONE, "")
-            self._end(RunStatus.FAILED, reason=reason, error=error)
-            raise Ended
+            raise MayNotGoOn(failed(*(refusal or (EndError.AGENT_GONE, ""))))
         return agent
 
     def _policy(self) -> PolicySet:
@@ -251,13 +268,7 @@ class Attempt:
     def _ask(self, results: list[Message]) -> ModelAnswer:
         """One model step, asked only when the last one's results are all there."""
         agent = self._may_go_on()
-        if self.checkpoint.counters.steps >= agent.max_steps:
-            self._end(
-                RunStatus.FAILED,
-                reason=f"the cap of {agent.max_steps} model steps was reached",
-                error=EndError.CAP_STEPS,
-            )
-            raise Ended
+        check_steps(agent, self.checkpoint.counters)
         self.messages += results
         try:
             answer = self._answer(agent)
@@ -266,110 +277,63 @@ class Attempt:
             raise
         except (ModelUnavailable, ModelRejected, BadInput) as error:
             is_for_now = isinstance(error, ModelUnavailable)
-            self._end(
-                RunStatus.FAILED,
-                reason=f"model {agent.model} gave no answer: {error}",
-                error=EndError.MODEL_UNAVAILABLE if is_for_now else EndError.MODEL_REJECTED,
-            )
-            raise Ended from error
-        self._count(answer)
-        return answer
+            code = EndError.MODEL_UNAVAILABLE if is_for_now else EndError.MODEL_REJECTED
+            told = f"model {agent.model} gave no answer: {error}"
+            raise MayNotGoOn(failed(code, told)) from error
+        return self._accepted(agent, answer)
+
+    def _accepted(self, agent: AgentNow, answer: ModelAnswer) -> ModelAnswer:
+        """The answer as guardrails leave it, counted. One that they or a hook refuse counts too, and is not kept."""
+        try:
+            screened = screen_answer(self.checkpoint, agent, answer)
+            if agent.hooks:
+                self._hooks(agent).after_model(screened)
+        except MayNotGoOn:
+            count_step(self.checkpoint, replace(answer, text=""), model=agent.model)
+            raise
+        count_step(self.checkpoint, screened, model=agent.model)
+        return screened
+
+    def _hooks(self, agent: AgentNow) -> Hooks:
+        return Hooks(self.run, agent, step=self.checkpoint.counters.steps)
 
     def _answer(self, agent: AgentNow) -> ModelAnswer:
         contracts = contracts_for(agent.tool_patterns, version=self.checkpoint.config)
+        steps_taken, run_id = self.checkpoint.counters.steps, str(self.run.id)
+        tools = tuple(
+            ToolSpec(name=it.name, description=it.description, schema=it.schema)
+            for it in contracts.values()
+        )
+        if agent.hooks:
+            asked = ModelRequest(
+                model=agent.model,
+                messages=tuple(self.messages),
+                tools=tools,
+                steps_taken=steps_taken,
+                run_id=run_id,
+            )
+            self._hooks(agent).before_model(asked)
         return ask_model(
             agent,
             messages=self.messages,
-            tools=tuple(
-                ToolSpec(name=it.name, description=it.description, schema=it.schema)
-                for it in contracts.values()
-            ),
-            steps_taken=self.checkpoint.counters.steps,
-            run_id=str(self.run.id),
+            tools=tools,
+            steps_taken=steps_taken,
+            run_id=run_id,
             is_unwanted=lambda: self.carrier.give_up() or self.carrier.hand_over(),
         )
 
-    def _count(self, answer: ModelAnswer) -> None:
-        counters = self.checkpoint.counters
-        self.checkpoint.counters = replace(
-            counters,
-            steps=counters.steps + 1,
-            calls=counters.calls + len(answer.calls),
-            input_tokens=counters.input_tokens + answer.input_tokens,
-            output_tokens=counters.output_tokens + answer.output_tokens,
-        )
-        words = self.checkpoint.events.words
-        self.checkpoint.events.add(
-            "step",
-            step=counters.steps + 1,
-            finish=answer.finish.value,
-            input_tokens=answer.input_tokens,
-            output_tokens=answer.output_tokens,
-            calls=[it.name for it in answer.calls],
-            text=words(answer.text),
-        )
-
     def _write_step(self, answer: ModelAnswer, results: list[Message]) -> Pending:
-        """Write ahead: the answer and the calls it asks for, before any of them is made (CR-09)."""
-        checkpoint = self.checkpoint
-        part = step_part(answer, results)
-        number = len(checkpoint.parts)
-        sealed = checkpoint.sealer.seal(
-            part, kind=STEP, number=number, previous=checkpoint.last_tag
-        )
-        checkpoint.add_part(part, sealed)
-        told = hot.write_step(
-            checkpoint.next_fence(),
-            seal=checkpoint.head_seal(),
-            counters=checkpoint.counters,
-            part=number,
-            sealed=sealed,
-            events=checkpoint.events.taken(),
-            give_up=self.carrier.give_up,
-        )
-        checkpoint.events.clear()
-        checkpoint.written(told)
+        pending = write_step(self.checkpoint, answer, results)
         self.messages.append(Message(role=Role.ASSISTANT, text=answer.text, calls=answer.calls))
-        return Pending(
-            step=checkpoint.counters.steps,
-            calls=answer.calls,
-            was_cut=answer.finish is Finish.CUT,
-        )
+        return pending
 
-    def _end_with(self, answer: ModelAnswer) -> None:
-        """A final answer; an empty one, a cut one and a refusal are outcomes of their own (ruling 20)."""
-        self.messages.append(Message(role=Role.ASSISTANT, text=answer.text))
-        if answer.finish is Finish.REFUSED:
-            self._end(
-                RunStatus.DECLINED,
-                reason="the model refused",
-                error=EndError.DECLINED,
-                answer=answer.text,
-            )
-        elif answer.finish is Finish.CUT:
-            self._end(
-                RunStatus.FAILED,
-                reason="the model's answer was cut at its token limit",
-                error=EndError.ANSWER_CUT,
-                answer=answer.text,
-            )
-        elif not answer.text.strip():
-            self._end(
-                RunStatus.FAILED,
-                reason="the model's answer was empty",
-                error=EndError.ANSWER_EMPTY,
-            )
-        else:
-            self._end(RunStatus.ANSWERED, reason="", answer=answer.text)
-
-    def _end(
-        self, status: RunStatus, *, reason: str, error: EndError = EndError.NONE, answer: str = ""
-    ) -> None:
+    def end(self, ending: Ending) -> None:
+        """End the run, wherever it stands."""
         end_run(
             self.checkpoint,
-            status=status,
-            reason=reason,
-            error=error,
-            answer=answer,
+            status=ending.status,
+            reason=ending.reason,
+            error=ending.error,
+            answer=ending.answer,
             messages=self.messages,
         )

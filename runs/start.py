@@ -11,7 +11,10 @@ from uuid import UUID
 from django.db import IntegrityError, connection, transaction
 
 from events.chain import genesis_hash
-from liyagent.agents.errors import AgentUnknown
+from liyagent.agents.channels import is_open
+from liyagent.agents.containment import is_everything_contained
+from liyagent.agents.errors import AgentUnknown, ChannelClosed
+from liyagent.agents.guardrails import Acted
 from liyagent.agents.models import Agent
 from liyagent.core.errors import BadInput
 from liyagent.core.plain import clean_text, json_bytes
@@ -19,6 +22,7 @@ from liyagent.core.seal import tag_of
 from runs.checkpoint import START, keyring, seal_head, sealer_of, started_as
 from runs.conversation import start_part
 from runs.errors import AgentContained, StartKeyReused
+from runs.guard import facts_of, masked_start, record_acted
 from runs.hot import Counters
 from runs.models import ROOT_LOOP, Run, StartKey
 from runs.wake import QUEUED
@@ -52,23 +56,27 @@ def start_run(
     """Store a run as queued; any process's runner takes it.
 
     With a `start_key` the first start is found again: the same answer for the same body, `StartKeyReused`
-    for another. Raises `AgentUnknown`, `AgentContained`, `BadInput`.
+    for another. What the agent's input guardrails mask is sealed masked; a refusal of theirs ends the run
+    before its first step. Raises `AgentUnknown`, `AgentContained`, `ChannelClosed`, `BadInput`.
     """
     earlier = _find(started_by, agent_key, start_key, body_digest)
     if earlier is not None:
         return earlier
-    agent = _agent(agent_key)
+    agent = _agent(agent_key, entry)
     task = clean_text(task)
     turns = _turns(history or [])
     _check_task(task)
+    task, turns, acted = masked_start(agent.guardrails, task=task, turns=turns)
     run_id = new_run_id()
     run = _new_run(agent, run_id)
     run.entry, run.started_by, run.request_id = entry, started_by, request_id
     run.mission = mission or str(run.correlation_id)
-    sealed = _seal(run, task=task, turns=turns)
+    sealed = _seal(run, task=task, turns=turns, acted=acted)
     try:
         with transaction.atomic(durable=True):
             _store(run, sealed, start_key=start_key, body_digest=body_digest)
+            for it in acted:
+                record_acted(run, it)
     except IntegrityError:
         earlier = _find(started_by, agent_key, start_key, body_digest)
         if earlier is None:
@@ -86,12 +94,16 @@ def new_run_id() -> UUID:
     return uuid.UUID(int=value)
 
 
-def _agent(agent_key: str) -> Agent:
+def _agent(agent_key: str, entry: str) -> Agent:
     agent = Agent.objects.filter(key=agent_key).first()
     if agent is None:
         raise AgentUnknown(agent=agent_key)
-    if agent.is_contained or not agent.is_enabled:
+    if agent.is_contained or not agent.is_enabled or is_everything_contained():
         raise AgentContained(agent=agent_key)
+    if not is_open(agent.channels, entry):
+        raise ChannelClosed(
+            f"agent {agent_key} permits runs by {', '.join(agent.channels)}, not by {entry}"
+        )
     return agent
 
 
@@ -126,10 +138,12 @@ def _new_run(agent: Agent, run_id: UUID) -> Run:
     )
 
 
-def _seal(run: Run, *, task: str, turns: list[dict[str, str]]) -> bytes:
+def _seal(run: Run, *, task: str, turns: list[dict[str, str]], acted: list[Acted]) -> bytes:
     """Seal the first part, which also says as whose run it was started, and the head over it."""
     sealer = sealer_of(run)
     part = start_part(task=task, history=turns, run=started_as(run))
+    if acted:
+        part["guarded"] = [facts_of(run, it) for it in acted]
     sealed = sealer.seal(part, kind=START, number=0)
     run.seal = seal_head(
         sealer,

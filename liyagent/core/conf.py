@@ -62,6 +62,8 @@ class Conf:
     allow_unsafe_durability: bool
     allowed_private_hosts: tuple[str, ...]
     scripts_dir: Path
+    commands_file: Path | None
+    hook_modules: tuple[str, ...]
     prices_file: Path | None
     crash_resume_entries: bool
     run_events_enabled: bool
@@ -106,7 +108,9 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         allowed_private_hosts=_hosts(
             env, "LIYAGENT_ALLOWED_PRIVATE_HOSTS", default=LOOPBACK if is_beside_up else ""
         ),
+        hook_modules=_modules(env, "LIYAGENT_HOOK_MODULES"),
         scripts_dir=_scripts_dir(env) or base_dir / "liyagent" / "demo" / "scripts",
+        commands_file=_commands_file(env),
         prices_file=_prices_file(env),
         crash_resume_entries=_flag(env, "TICKETIQ_CRASH_RESUME_ENTRIES", default=True),
         run_events_enabled=_flag(env, "TICKETIQ_RUN_EVENTS_ENABLED", default=True),
@@ -157,7 +161,9 @@ def _whole_or_none(env: Mapping[str, str], name: str, *, low: int, high: int) ->
     """A whole number from `low` on, or 0 for none."""
     value = _whole(env, name, default=0, low=0, high=high)
     if 0 < value < low:
-        raise BadSetting(f"{name} is {value}; it wants 0 for none, or a number from {low} to {high}")
+        raise BadSetting(
+            f"{name} is {value}; it wants 0 for none, or a number from {low} to {high}"
+        )
     return value
 
 
@@ -228,6 +234,23 @@ def _prices_file(env: Mapping[str, str]) -> Path | None:
     text = env.get("LIYAGENT_PRICES_FILE", "").strip()
     if text and not Path(text).is_file():
         raise BadSetting(f"LIYAGENT_PRICES_FILE is {text!r}; it wants a file that exists")
+    return Path(text).absolute() if text else None
+
+
+def _modules(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    found = _names(env, name, default="")
+    for module in found:
+        if not all(part.isidentifier() for part in module.split(".")):
+            raise BadSetting(
+                f"{name} has {module!r}; it wants names of Python modules, with commas between"
+            )
+    return found
+
+
+def _commands_file(env: Mapping[str, str]) -> Path | None:
+    text = env.get("LIYAGENT_COMMANDS_FILE", "")
+    if text and not Path(text).is_file():
+        raise BadSetting(f"LIYAGENT_COMMANDS_FILE is {text!r}; it wants a file that exists")
     return Path(text).absolute() if text else None
 
 

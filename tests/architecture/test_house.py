@@ -24,8 +24,15 @@ TOP_LEVEL = {
 }
 MOST_LINES = 500
 # Each logs and goes on: the watch that sweeps, the runner that carries runs (a break counts as a loss), the
-# queue's jobs. A registered local tool is foreign code: whatever it raises leaves its write in doubt.
-MAY_CATCH_ALL = {"runs/watch.py", "runs/runner.py", "runs/jobs.py", "liyagent/gateway/local.py"}
+# queue's jobs. A registered local tool is foreign code: whatever it raises leaves its write in doubt. So is a
+# registered hook: whatever it raises ends the run.
+MAY_CATCH_ALL = {
+    "runs/watch.py",
+    "runs/runner.py",
+    "runs/jobs.py",
+    "runs/hooking.py",
+    "liyagent/gateway/local.py",
+}
 SHAPELESS = {"services.py", "utils.py", "helpers.py", "common.py", "misc.py"}
 LONGEST_SLEEP = 0.1
 # Programs that tests and trials start on their own may wait; a test may not.

@@ -1,0 +1,118 @@
+"""Guardrails around the model: what a run was given before its first step, and each text of the model before it is kept.
+
+Task and history are masked before they are sealed (`masked_start`); a check that refuses ends the run before the
+model is asked. Each attempt looks again, with the guardrails as they stand then. What acted is told by name, in
+the audit and as an event; the words that were found never are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.db import connection
+
+from liyagent.agents.guardrails import MASK, Acted, Screened, screen
+from liyagent.audit.record import record
+from liyagent.providers.types import Message, ModelAnswer, Role
+from runs.authority import AgentNow
+from runs.checkpoint import Checkpoint
+from runs.ending import MayNotGoOn, failed
+from runs.endings import EndError
+from runs.models import Run
+
+ACTION = "agent.guardrail"
+ENDS = {"input": EndError.GUARDRAIL_INPUT, "output": EndError.GUARDRAIL_OUTPUT}
+
+
+def masked_start(
+    guardrails: dict[str, Any], *, task: str, turns: list[dict[str, str]]
+) -> tuple[str, list[dict[str, str]], list[Acted]]:
+    """Return task and turns as the masking checks leave them, to be sealed so, and what acted, once each."""
+    checks = [it for it in guardrails.get("input", ()) if it["action"] == MASK]
+    screened = [_screen(text, checks, "input") for text in (task, *(it["text"] for it in turns))]
+    masked = [{**turn, "text": it.text} for turn, it in zip(turns, screened[1:], strict=True)]
+    acted = [it for it in _once_each(screened) if it.action == MASK]
+    return screened[0].text, masked, acted
+
+
+def screen_given(
+    checkpoint: Checkpoint, agent: AgentNow, messages: Sequence[Message]
+) -> list[Message]:
+    """Return the messages as the input checks leave what the run was given. Raises `MayNotGoOn`.
+
+    Given are history and task, which stand before the first answer; the agent's own instructions are not.
+    """
+    checks = agent.guardrails.get("input", ())
+    given = len(checkpoint.parts[0]["history"]) + 1
+    if not checks:
+        return list(messages)
+    first = 1 if messages[0].role is Role.SYSTEM else 0
+    texts = [_screen(it.text, checks, "input") for it in messages[first : first + given]]
+    _tell(checkpoint, texts)
+    masked = [
+        replace(message, text=it.text)
+        for message, it in zip(messages[first : first + given], texts, strict=True)
+    ]
+    return [*messages[:first], *masked, *messages[first + given :]]
+
+
+def screen_answer(checkpoint: Checkpoint, agent: AgentNow, answer: ModelAnswer) -> ModelAnswer:
+    """Return the answer as the output checks leave its text; calls are for the gates. Raises `MayNotGoOn`."""
+    checks = agent.guardrails.get("output", ())
+    if not checks or not answer.text:
+        return answer
+    screened = _screen(answer.text, checks, "output")
+    _tell(checkpoint, [screened])
+    return replace(answer, text=screened.text)
+
+
+def facts_of(run: Run, acted: Acted) -> dict[str, Any]:
+    """Return what audit and event tell of a check that acted: never what it found."""
+    return {
+        "agent": run.agent_key,
+        "direction": acted.direction,
+        "kind": acted.kind,
+        "name": acted.name,
+        "action": acted.action,
+    }
+
+
+def record_acted(run: Run, acted: Acted) -> None:
+    """Write the audit row of a check that acted."""
+    record(
+        ACTION,
+        actor=f"agent:{run.agent_key}",
+        detail=facts_of(run, acted),
+        mission=run.mission,
+        correlation_id=run.correlation_id,
+        run_id=run.id,
+        request_id=run.request_id,
+    )
+
+
+def _screen(text: str, checks: Sequence[dict[str, Any]], direction: str) -> Screened:
+    return screen(text, checks=checks, direction=direction)
+
+
+def _once_each(texts: Sequence[Screened]) -> list[Acted]:
+    return list(dict.fromkeys(it for text in texts for it in text.acted))
+
+
+def _tell(checkpoint: Checkpoint, texts: Sequence[Screened]) -> None:
+    """Audit and tell what acted. Raises `MayNotGoOn` for the first refusal."""
+    acted = _once_each(texts)
+    if not acted:
+        return
+    try:
+        for it in acted:
+            record_acted(checkpoint.run, it)
+            checkpoint.events.add(ACTION, **facts_of(checkpoint.run, it))
+    finally:
+        # A run's thread holds no connection of Django's while it waits for its model.
+        connection.close()
+    refused = next((text.refused for text in texts if text.refused), None)
+    if refused is not None:
+        error = ENDS[refused.direction]
+        raise MayNotGoOn(failed(error, f"{refused.told} refused it"))

@@ -1,0 +1,64 @@
+"""One model step, as it is counted, told of and written ahead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from liyagent.providers.prices import cost_micros
+from liyagent.providers.types import Finish, Message, ModelAnswer
+from runs import hot
+from runs.checkpoint import STEP, Checkpoint
+from runs.conversation import Pending, step_part
+
+
+def count_step(checkpoint: Checkpoint, answer: ModelAnswer, *, model: str) -> None:
+    """Count an answer and buffer its event; the next write takes both along."""
+    counters = checkpoint.counters
+    cost = cost_micros(
+        model,
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens,
+        cached_tokens=answer.cached_tokens,
+    )
+    checkpoint.counters = replace(
+        counters,
+        steps=counters.steps + 1,
+        calls=counters.calls + len(answer.calls),
+        input_tokens=counters.input_tokens + answer.input_tokens,
+        output_tokens=counters.output_tokens + answer.output_tokens,
+        cost_micros=counters.cost_micros + cost,
+    )
+    checkpoint.events.add(
+        "step",
+        step=counters.steps + 1,
+        finish=answer.finish.value,
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens,
+        cost_micros=cost,
+        calls=[it.name for it in answer.calls],
+        text=checkpoint.events.words(answer.text),
+    )
+
+
+def write_step(checkpoint: Checkpoint, answer: ModelAnswer, results: list[Message]) -> Pending:
+    """Write ahead: the answer and the calls it asks for, before any of them is made (CR-09)."""
+    part = step_part(answer, results)
+    number = len(checkpoint.parts)
+    sealed = checkpoint.sealer.seal(part, kind=STEP, number=number, previous=checkpoint.last_tag)
+    checkpoint.add_part(part, sealed)
+    told = hot.write_step(
+        checkpoint.next_fence(),
+        seal=checkpoint.head_seal(),
+        counters=checkpoint.counters,
+        part=number,
+        sealed=sealed,
+        events=checkpoint.events.taken(),
+        give_up=checkpoint.give_up,
+    )
+    checkpoint.events.clear()
+    checkpoint.written(told)
+    return Pending(
+        step=checkpoint.counters.steps,
+        calls=answer.calls,
+        was_cut=answer.finish is Finish.CUT,
+    )
