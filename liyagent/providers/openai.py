@@ -84,7 +84,7 @@ class OpenAIClient(EndpointClient):
             if name in sent and re.search(rf"\b{name}\b", said):
                 self._not_taken.add((request.model, name))
                 logger.warning(
-                    "model %s of %s does not take %s; it is asked without from here on",
+                    "model %s of %s does not take %s; it is asked otherwise from here on",
                     request.model,
                     self._base_url,
                     name,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,14 @@ REASONS = {
     Finish.CUT: "length",
     Finish.REFUSED: "content_filter",
 }
+USAGE = {
+    "prompt_tokens": 11,
+    "completion_tokens": 7,
+    "total_tokens": 18,
+    "prompt_tokens_details": {"cached_tokens": 3},
+}
+DONE = "data: [DONE]\n\n"
+FRAGMENT = 5
 STATUS_OF_ERROR = {"unavailable": 503, "rejected": 400}
 
 
@@ -42,7 +51,10 @@ def call(name: str, arguments: Any = None, *, id: Any = "call_9f3KqZ1vX7", **qui
 @dataclass(kw_only=True)
 class Turn:
     """One answer. `raw` is sent instead of a completion; `cut_after` closes the connection after so many
-    bytes; `drip_seconds` passes between pieces of 50 bytes.
+    bytes; `drip_seconds` passes between pieces of 50 bytes, or between the events of a stream.
+
+    `events` is streamed instead of what text and calls make: an object is an event, a text is sent as it
+    is, a number is a pause in seconds.
     """
 
     text: Any = ""
@@ -52,29 +64,15 @@ class Turn:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     raw: str | bytes | None = None
+    events: Sequence[Any] | None = None
     delay_seconds: float = 0.0
     cut_after: int | None = None
     drip_seconds: float = 0.0
 
-    def content(self, model: Any) -> bytes:
-        """The bytes of the body."""
-        if self.raw is not None:
-            return self.raw if isinstance(self.raw, bytes) else self.raw.encode()
-        if self.status >= 400:
-            error = {"message": self.text or "no", "type": "error", "code": None}
-            return json.dumps({"error": error}).encode()
-        message: dict[str, Any] = {
-            "role": "assistant",
-            "content": self.text,
-            "refusal": self.refusal,
-        }
-        if self.calls:
-            message["tool_calls"] = list(self.calls)
-        reason = self.finish or ("tool_calls" if self.calls else "stop")
-        choice = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
-        usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
-        head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model}
-        return json.dumps({**head, "choices": [choice], "usage": usage}).encode()
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is sent as it is, also to one who asked for a stream."""
+        return self.raw is not None or self.status >= 400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +95,23 @@ class ModelServer:
     """Answers from a list of turns, one a request, or from a function of the request's body.
 
     `strict` refuses with 400 what providers refuse: tool results that are unpaired, doubled or out of order.
+    `connections` counts those that were made, `broken_off` the answers whose reader went before their end. Its format is chat completions;
+    another one overrides `path`, `base_path`, `fault`, `body_of`, `error_of`, `events_of` and `framed`.
     """
+
+    path = PATH
+    base_path = "/v1"
+    not_taken: tuple[str, ...] = ()
+    """Names of a request that this endpoint refuses, as local servers and newer models do."""
 
     def __init__(
         self, turns: Sequence[Turn] | Answer = (), *, strict: bool = True, port: int = 0
     ) -> None:
         """Listen at once; answer from `start` (or the `with` statement) on."""
         self.requests: list[Recorded] = []
+        self.broken_off = 0
+        self.connections = 0
+        self.stopping = threading.Event()
         self.turns = turns if callable(turns) else list(turns)
         self._strict = strict
         self._lock = threading.Lock()
@@ -113,7 +121,7 @@ class ModelServer:
     @property
     def base_url(self) -> str:
         """What an agent's `base_url` is set to."""
-        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+        return f"http://127.0.0.1:{self._http.server_address[1]}{self.base_path}"
 
     @property
     def bodies(self) -> list[Any]:
@@ -127,6 +135,7 @@ class ModelServer:
 
     def stop(self) -> None:
         """Stop answering and free the port."""
+        self.stopping.set()
         self._http.shutdown()
         self._http.server_close()
 
@@ -140,14 +149,69 @@ class ModelServer:
         """Remember the request and choose its answer."""
         with self._lock:
             self.requests.append(recorded)
-            if recorded.path != PATH:
+            if recorded.path != self.path:
                 return Turn(status=404, text=f"no such path: {recorded.path}")
-            fault = pairing_fault(recorded.body) if self._strict else ""
+            fault = self.fault(recorded)
             if fault:
                 return Turn(status=400, text=fault)
             if not callable(self.turns):
                 return self.turns.pop(0) if self.turns else Turn(text="done")
         return self.turns(recorded.body)
+
+    def fault(self, recorded: Recorded) -> str:
+        """Say what a provider would refuse the request for, "" for nothing."""
+        for name in self.not_taken:
+            if name in recorded.body:
+                return f"Unsupported parameter: '{name}' is not supported with this model."
+        return pairing_fault(recorded.body) if self._strict else ""
+
+    def content_of(self, turn: Turn, model: Any) -> bytes:
+        """The bytes of an answer that is not streamed."""
+        if turn.raw is not None:
+            return turn.raw if isinstance(turn.raw, bytes) else turn.raw.encode()
+        if turn.status >= 400:
+            return json.dumps(self.error_of(turn)).encode()
+        return json.dumps(self.body_of(turn, model)).encode()
+
+    def error_of(self, turn: Turn) -> dict[str, Any]:
+        """The body of a refusal."""
+        return {"error": {"message": turn.text or "no", "type": "error", "code": None}}
+
+    def body_of(self, turn: Turn, model: Any) -> dict[str, Any]:
+        """A completion."""
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": turn.text,
+            "refusal": turn.refusal,
+        }
+        if turn.calls:
+            message["tool_calls"] = list(turn.calls)
+        choice = {"index": 0, "message": message, "finish_reason": _reason(turn), "logprobs": None}
+        head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model}
+        return {**head, "choices": [choice], "usage": USAGE}
+
+    def events_of(self, turn: Turn, body: dict[str, Any]) -> list[Any]:
+        """The events of a streamed completion: texts in pieces, arguments in fragments, ids only at first."""
+        deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+        deltas += [{"content": piece} for piece in _fragments(turn.text or "")]
+        deltas += [{"refusal": piece} for piece in _fragments(turn.refusal or "")]
+        for index, asked in enumerate(turn.calls):
+            said = asked["function"]["arguments"]
+            first = {**asked, "function": {**asked["function"], "arguments": ""}}
+            deltas.append({"tool_calls": [{"index": index, **first}]})
+            deltas += [
+                {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+                for piece in _fragments(said)
+            ]
+        events = [chunk(delta) for delta in deltas] + [chunk({}, finish=_reason(turn))]
+        if (body.get("stream_options") or {}).get("include_usage"):
+            events.append({"choices": [], "usage": USAGE})
+        return [*events, DONE]
+
+    def framed(self, event: Any) -> bytes:
+        """One event on the wire."""
+        text = event if isinstance(event, str) else f"data: {json.dumps(event)}\n\n"
+        return text.encode()
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
@@ -157,31 +221,85 @@ class ModelServer:
             # Head and body are two writes; the second must not wait for the first one's receipt.
             disable_nagle_algorithm = True
 
+            def setup(self) -> None:
+                super().setup()
+                server.connections += 1
+
             def do_POST(self) -> None:
                 length = int(self.headers.get("Content-Length", 0))
                 body = json.loads(self.rfile.read(length))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 turn = server.turn_for(Recorded(path=self.path, headers=headers, body=body))
-                self._answer(turn, turn.content(body.get("model")))
+                with contextlib.suppress(
+                    ConnectionError
+                ):  # who asked may be gone: a timeout, a kill
+                    if turn.is_plain or not (body.get("stream") or turn.events is not None):
+                        self._answer(turn, server.content_of(turn, body.get("model")))
+                    else:
+                        self._stream(turn, turn.events or server.events_of(turn, body))
 
             def _answer(self, turn: Turn, content: bytes) -> None:
-                time.sleep(turn.delay_seconds)
+                server.stopping.wait(turn.delay_seconds)
                 headers = {"Content-Type": "application/json", **turn.headers}
                 self.send_response(turn.status)
                 for name, value in {**headers, "Content-Length": str(len(content))}.items():
                     self.send_header(name, value)
                 self.close_connection = turn.cut_after is not None
-                with contextlib.suppress(
-                    ConnectionError
-                ):  # who asked may be gone: a timeout, a kill
+                self.end_headers()
+                for piece in _pieces(content[: turn.cut_after], turn.drip_seconds):
+                    self.wfile.write(piece)
+
+            def _stream(self, turn: Turn, events: Sequence[Any]) -> None:
+                server.stopping.wait(turn.delay_seconds)
+                self.send_response(turn.status)
+                headers = {"Content-Type": "text/event-stream; charset=utf-8", **turn.headers}
+                for name, value in {**headers, "Transfer-Encoding": "chunked"}.items():
+                    self.send_header(name, value)
+                left = turn.cut_after
+                self.close_connection = left is not None
+                try:
                     self.end_headers()
-                    for piece in _pieces(content[: turn.cut_after], turn.drip_seconds):
-                        self.wfile.write(piece)
+                    for event in events:
+                        if isinstance(event, int | float):
+                            self._pause(event)
+                            continue
+                        self._pause(turn.drip_seconds)
+                        content = server.framed(event)[:left]
+                        left = None if left is None else left - len(content)
+                        if content:
+                            self.wfile.write(b"%x\r\n%b\r\n" % (len(content), content))
+                    if left is None:
+                        self.wfile.write(b"0\r\n\r\n")
+                except ConnectionError:
+                    server.broken_off += 1
+                    self.close_connection = True
+
+            def _pause(self, seconds: float) -> None:
+                """Wait, but see at once when the reader goes."""
+                if not seconds:
+                    return
+                readable, _, _ = select.select([self.connection], [], [], seconds)
+                if readable:
+                    raise ConnectionResetError
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is http.server's
                 """Say nothing; `requests` remembers."""
 
         return Handler
+
+
+def chunk(delta: Any, *, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    """One event of a streamed completion."""
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [choice], **more}
+
+
+def _reason(turn: Turn) -> str:
+    return turn.finish or ("tool_calls" if turn.calls else "stop")
+
+
+def _fragments(text: str) -> list[str]:
+    return [text[start : start + FRAGMENT] for start in range(0, len(text), FRAGMENT)]
 
 
 def _pieces(content: bytes, drip_seconds: float) -> Iterator[bytes]:
