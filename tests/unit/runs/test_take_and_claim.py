@@ -146,7 +146,7 @@ def test_resumes_and_fresh_runs_are_taken_oldest_first_each_up_to_its_number(
     holder = add_holder(connection)
     fresh = [add_run(connection)[0] for _ in range(3)]
     again = [add_run(connection, attempt=1)[0] for _ in range(3)]
-    assert take(connection, holder, again=2, fresh=0) == [(again[0], 2), (again[1], 2)]
+    assert set(take(connection, holder, again=2, fresh=0)) == {(again[0], 2), (again[1], 2)}
     assert take(connection, holder, again=0, fresh=1) == [(fresh[0], 1)]
     assert sorted(take(connection, holder, again=9, fresh=1)) == sorted(
         [(again[2], 2), (fresh[1], 1)]
