@@ -9,6 +9,7 @@ import django_stubs_ext
 from liyagent.core.conf import read_conf
 from liyagent.core.database import django_database
 from liyagent.core.logs import logging_config
+from liyagent.gateway.commands import load_commands
 from liyagent.providers.prices import read_prices
 
 django_stubs_ext.monkeypatch()
@@ -16,6 +17,7 @@ django_stubs_ext.monkeypatch()
 BASE_DIR = Path(__file__).resolve().parent.parent
 LIYAGENT = read_conf(base_dir=BASE_DIR)
 read_prices(LIYAGENT.prices_file)  # a file that cannot be used ends the start
+load_commands(LIYAGENT.commands_file)  # the same
 
 DEBUG = LIYAGENT.debug
 SECRET_KEY = LIYAGENT.secret_key

@@ -10,6 +10,7 @@ from liyagent.agents.models import ConfigVersion
 from liyagent.core.errors import BadInput
 from liyagent.gateway.gates.allow_list import is_allowed
 from liyagent.gateway.models import Tool, ToolServer
+from liyagent.gateway.oauth import Credentials
 from liyagent.gateway.outcome import Contract, Effect, KeyPlace, Reader
 from liyagent.gateway.readers import read_reader
 from liyagent.gateway.versioned import ByVersion
@@ -21,12 +22,17 @@ MOST_PATTERN_SETS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where an enabled server is reached; the token is read from `bearer_env` when a session opens."""
+    """Where an enabled server is reached: a URL, or the registered name of a command.
+
+    The token is read from `bearer_env` when a session opens, or fetched with `oauth`.
+    """
 
     server: str
     transport: str
-    url: str
-    bearer_env: str
+    url: str = ""
+    command: str = ""
+    bearer_env: str = ""
+    oauth: Credentials | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +65,24 @@ def address_of(server: str) -> Address | None:
     if catalogue is None:
         catalogue = _catalogues.at(ConfigVersion.objects.values_list("version", flat=True).get())
     return catalogue.addresses.get(server)
+
+
+def address_from(server: ToolServer) -> Address:
+    """Return where a row says that its server is reached."""
+    oauth = Credentials(
+        token_url=server.oauth_token_url,
+        client_id=server.oauth_client_id,
+        secret_env=server.oauth_secret_env,
+        scope=server.oauth_scope,
+    )
+    return Address(
+        server=server.key,
+        transport=server.transport,
+        url=server.url,
+        command=server.command,
+        bearer_env=server.bearer_env,
+        oauth=oauth if oauth.token_url else None,
+    )
 
 
 def forget_contracts() -> None:
@@ -97,13 +121,7 @@ def _reader(tool: Tool) -> Reader | None:
 
 def _load() -> Catalogue:
     addresses = {
-        server.key: Address(
-            server=server.key,
-            transport=server.transport,
-            url=server.url,
-            bearer_env=server.bearer_env,
-        )
-        for server in ToolServer.objects.filter(is_enabled=True)
+        server.key: address_from(server) for server in ToolServer.objects.filter(is_enabled=True)
     }
     tools = Tool.objects.filter(is_offered=True, server__is_enabled=True).select_related("server")
     contracts = {str(tool): contract_of(tool) for tool in tools.order_by("server__key", "name")}

@@ -4,7 +4,9 @@ servers:
   - key: jira
     transport: http
     url: https://tools.example.com/mcp
-    bearer_env: JIRA_TOOLS_TOKEN
+    bearer_env: JIRA_TOOLS_TOKEN                # or, in its place:
+    oauth: {token_url: https://id.example.com/token, client_id: liyagent, secret_env: JIRA_SECRET, scope: tools}
+    vendor: jira
     tools:
       create_issue:
         effect: write
@@ -12,6 +14,9 @@ servers:
         reader: {tool: jira/find, args: {key: "{{ key }}"}, match: {records: issues, field: step_key}}
         timeout: 30
         limit: 1048576
+  - key: git
+    transport: stdio
+    command: git                                # as LIYAGENT_COMMANDS_FILE registers it
 """
 
 from __future__ import annotations
@@ -20,7 +25,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from liyagent.core.addresses import WEB_ADDRESS, is_web_address
+from liyagent.core.environment import OUR_OWN, is_secret_name
 from liyagent.core.errors import BadInput
+from liyagent.gateway.commands import NAME_WANTS, command_named, is_command_name
 from liyagent.gateway.models import EffectChoice, KeyPlaceChoice, Transport
 from liyagent.gateway.readers import read_reader
 
@@ -60,7 +68,7 @@ def read_contract(value: Any, path: str) -> dict[str, Any]:
 
 
 def _server(value: Any, path: str) -> ServerDeclaration:
-    written = _object(value, path, {"key", "tools", *SERVER})
+    written = _object(value, path, {"key", "tools", "oauth", *SERVER})
     if "key" not in written:
         raise BadInput(f"{path}.key: is missing; it wants a short name of letters, digits, - and _")
     columns = {
@@ -68,6 +76,8 @@ def _server(value: Any, path: str) -> ServerDeclaration:
         for name, check in SERVER.items()
         if name in written
     }
+    if "oauth" in written:
+        columns |= _oauth(written["oauth"], f"{path}.oauth")
     tools = written.get("tools") or {}
     if not isinstance(tools, dict):
         raise BadInput(f"{path}.tools: wants an object of tool names")
@@ -76,6 +86,18 @@ def _server(value: Any, path: str) -> ServerDeclaration:
     }
     key = _text(written["key"], f"{path}.key")
     return ServerDeclaration(key=key, columns=columns, tools=contracts)
+
+
+def _oauth(value: Any, path: str) -> dict[str, str]:
+    """The four columns; nothing written takes OAuth off the server."""
+    written = _object(value or {}, path, set(OAUTH))
+    missing = [name for name in OAUTH if name not in written and name != "scope"]
+    if written and missing:
+        raise BadInput(f"{path}.{missing[0]}: is missing; OAuth wants {', '.join(OAUTH)}")
+    return {
+        column: check(written.get(name, ""), f"{path}.{name}") if written else ""
+        for name, (column, check) in OAUTH.items()
+    }
 
 
 def _key(value: Any, path: str) -> dict[str, Any]:
@@ -138,6 +160,34 @@ def _reader(value: Any, path: str) -> Any:
     return value
 
 
+def _command(value: Any, path: str) -> str:
+    """A registered name: one that this installation does not know could never be called."""
+    name = _text(value, path)
+    if name and not is_command_name(name):
+        raise BadInput(f"{path}: is {name[:100]!r}; it wants {NAME_WANTS}")
+    try:
+        return command_named(name).name if name else ""
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+def _web_address(value: Any, path: str) -> str:
+    text = _text(value, path)
+    if not is_web_address(text):
+        raise BadInput(f"{path}: is {text[:200]!r}; it wants {WEB_ADDRESS}")
+    return text
+
+
+def _secret_name(value: Any, path: str) -> str:
+    name = _text(value, path)
+    if not is_secret_name(name):
+        raise BadInput(
+            f"{path}: wants the name of an environment variable, never the secret itself, and none that "
+            f"begins with {', '.join(OUR_OWN)}"
+        )
+    return name
+
+
 def _undo(value: Any, path: str) -> Any:
     if value is not None and not isinstance(value, dict):
         raise BadInput(f"{path}: is {value!r}; it wants an object, or nothing")
@@ -148,8 +198,16 @@ SERVER: dict[str, Check] = {
     "name": _text,
     "transport": _one_of(Transport.values),
     "url": _text,
+    "command": _command,
     "bearer_env": _text,
+    "vendor": _text,
     "is_enabled": _flag,
+}
+OAUTH: dict[str, tuple[str, Check]] = {
+    "token_url": ("oauth_token_url", _web_address),
+    "client_id": ("oauth_client_id", _text),
+    "secret_env": ("oauth_secret_env", _secret_name),
+    "scope": ("oauth_scope", _text),
 }
 CONTRACT: dict[str, tuple[str, Check]] = {
     "effect": ("effect", _one_of(EffectChoice.values)),

@@ -1,9 +1,9 @@
 """One tools/call on the wire: asked right before its bytes, read by ourselves, its fate exactly known.
 
 The MCP SDK negotiates, keeps the session and stamps headers, but a failing POST ends its whole session
-with every call in it, and its errors do not tell whether the bytes had left or who said so. So the
-HTTP client it is given takes a call's POST out of its hands: it is sent and answered here, and the SDK
-gets an empty answer for it.
+with every call in it, and its errors do not tell whether the bytes had left or who said so. So a call is
+taken out of its hands, and it gets an empty answer for it: a POST is sent and answered here (`post`), a
+line to a command by `stdio`, which tells this exchange what it saw.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ BODY_TIMES_LIMIT = 8
 BODY_EXTRA_BYTES = 64 << 10
 # Deeper than a result may be, so that one which is a little too deep can still be told from no answer.
 BODY_DEPTH = 200
+UNAUTHORIZED = 401
 
 NUMBERS = itertools.count(1)
 
@@ -48,9 +49,12 @@ class Exchange:
         self.payload = payload
         self.id = str(next(NUMBERS))
         self.settled = anyio.Event()
+        self.is_posted = False
         self.has_left = False
         self.is_closed = False
         self.lost_session = False
+        self.is_unauthorized = False
+        self.token = ""
         self.outcome: Outcome | None = None
         self.not_sent = ""
         self._is_answered = False
@@ -73,18 +77,39 @@ class Exchange:
 
     async def post(self, client: httpx2.AsyncClient, request: httpx2.Request) -> None:
         """Send `request` and wait until this exchange is settled, by its answer or by being given up."""
-        if self._task is not None:
-            # Asked twice (a redirect, a rejection the SDK would answer by sending again): never.
+        if not self.take():
             return
         request.extensions = {**request.extensions, EXTENSION: self}
         # A task of its own: what ends the SDK's session must not cut a call that is on its way.
         self._task = asyncio.create_task(self._run(client, request))
         await self.settled.wait()
 
+    def take(self) -> bool:
+        """Take it from the SDK. False where it was taken before (it would send a rejected one again): never twice."""
+        is_first, self.is_posted = not self.is_posted, True
+        return is_first
+
+    def answered(self, outcome: Outcome) -> None:
+        """Settle by an answer; one that comes after it was given up is only logged (FL-78)."""
+        if self.settled.is_set():
+            self._log_late(outcome)
+        else:
+            self._settle(outcome)
+
+    def refuse(self, reason: NotSent) -> None:
+        """Settle as never sent: the mark said no."""
+        self.not_sent = self.not_sent or str(reason)
+        self.give_up(str(reason))
+
+    def break_off(self, reason: str) -> None:
+        """Settle as what the end of the connection leaves: in doubt where its bytes had left, else not sent."""
+        self.lost_session = True
+        self.give_up(reason)
+
     @property
-    def is_posted(self) -> bool:
-        """Whether the SDK has handed the POST over."""
-        return self._task is not None
+    def most_bytes(self) -> int:
+        """How long its answer may be on the wire."""
+        return self.payload.limit_bytes * BODY_TIMES_LIMIT + BODY_EXTRA_BYTES
 
     def give_up(self, reason: str) -> None:
         """Stop waiting. Bytes that have not left never will; an answer that comes later is only logged."""
@@ -102,10 +127,8 @@ class Exchange:
     async def _run(self, client: httpx2.AsyncClient, request: httpx2.Request) -> None:
         with self._scope, anyio.move_on_after(self.payload.timeout_seconds + LATE_SECONDS):
             outcome = await self._exchange(client, request)
-            if not self.settled.is_set():
-                self._settle(outcome)
-            elif self._is_answered:
-                self._log_late(outcome)
+            if self._is_answered or not self.settled.is_set():
+                self.answered(outcome)
         if not self.settled.is_set():
             self._settle(self._without_answer("the exchange was cut short"))
 
@@ -125,12 +148,13 @@ class Exchange:
 
     async def _read(self, response: httpx2.Response, rpc_id: Any) -> Outcome:
         self.lost_session = response.status_code == 404
+        self.is_unauthorized = response.status_code == UNAUTHORIZED
         is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         try:
             if is_stream:
-                answer = await _answer_in_stream(response, rpc_id, self._most_bytes())
+                answer = await _answer_in_stream(response, rpc_id, self.most_bytes)
             else:
-                answer = _json(await read_body(response, self._most_bytes()))
+                answer = _json(await read_body(response, self.most_bytes))
         except (NotStorable, httpx2.SSEError) as error:
             return self._unreadable(response.status_code, error)
         self._is_answered = True
@@ -140,9 +164,6 @@ class Exchange:
         if status == 200:
             return in_doubt(f"the answer cannot be read: {error}", self.payload)
         return fate_of_answer(status, None, self.payload)
-
-    def _most_bytes(self) -> int:
-        return self.payload.limit_bytes * BODY_TIMES_LIMIT + BODY_EXTRA_BYTES
 
     def _without_answer(self, reason: str) -> Outcome:
         if not self.has_left:

@@ -10,7 +10,7 @@ from typing import Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from liyagent.gateway.contracts import Address
-from liyagent.gateway.mcp_session import Sessions
+from liyagent.gateway.mcp_sessions import Sessions
 from liyagent.gateway.outcome import MaySend, Outcome, Payload
 
 

@@ -14,11 +14,11 @@ from django.db.models.functions import Now
 from liyagent.core.addresses import WEB_ADDRESS, is_web_address
 from liyagent.core.environment import OUR_OWN, is_secret_name
 from liyagent.core.errors import BadInput
+from liyagent.gateway.commands import NAME_WANTS, is_command_name
 from liyagent.gateway.data_rules import read_path, read_regex
 from liyagent.gateway.outcome import Effect, KeyPlace
 from liyagent.gateway.policies import check_policies
 from liyagent.gateway.readers import read_reader
-
 
 # With a dot, so that it is never one of the permissions that Django makes for a table.
 TOOL_PERMISSION = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
@@ -105,18 +105,28 @@ class ToolServer(models.Model):
         return self.key
 
     def clean(self) -> None:
-        """Refuse an address or a variable name that cannot work."""
-        is_http = self.transport == Transport.HTTP
+        """Refuse an address, a command or a variable name that cannot work."""
+        is_http, is_stdio = (self.transport == it for it in (Transport.HTTP, Transport.STDIO))
         if is_http and not is_web_address(self.url):
             raise ValidationError({"url": f"wants {WEB_ADDRESS}"})
         if not is_http and self.url:
-            raise ValidationError({"url": "a local server has no address"})
-        if self.bearer_env and not is_secret_name(self.bearer_env):
-            wants = (
-                "wants the name of an environment variable, never the token itself, "
-                f"and none that begins with {', '.join(OUR_OWN)}"
-            )
-            raise ValidationError({"bearer_env": wants})
+            raise ValidationError({"url": "only an HTTP server has an address"})
+        if is_stdio and not is_command_name(self.command):
+            raise ValidationError({"command": f"wants {NAME_WANTS}"})
+        if not is_stdio and self.command:
+            raise ValidationError({"command": "only a server by stdio has a command"})
+        if self.oauth_token_url and not is_web_address(self.oauth_token_url):
+            raise ValidationError({"oauth_token_url": f"wants {WEB_ADDRESS}"})
+        if self.bearer_env and not is_http:
+            raise ValidationError({"bearer_env": "only an HTTP server takes a token"})
+        for name in ("bearer_env", "oauth_secret_env"):
+            if getattr(self, name) and not is_secret_name(getattr(self, name)):
+                what = "token" if name == "bearer_env" else "secret"
+                wants = (
+                    f"wants the name of an environment variable, never the {what} itself, "
+                    f"and none that begins with {', '.join(OUR_OWN)}"
+                )
+                raise ValidationError({name: wants})
 
 
 class Tool(models.Model):

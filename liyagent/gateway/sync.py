@@ -13,8 +13,8 @@ from liyagent.audit.record import record
 from liyagent.core.canonical import digest
 from liyagent.core.plain import NotStorable, json_bytes, to_plain
 from liyagent.core.transactions import forbid_transaction
-from liyagent.gateway import mcp, mcp_session
-from liyagent.gateway.contracts import Address
+from liyagent.gateway import mcp, mcp_http
+from liyagent.gateway.contracts import address_from
 from liyagent.gateway.local import LOCAL_TOOLS
 from liyagent.gateway.mcp_session import CatalogueUnreadable
 from liyagent.gateway.models import Tool, ToolServer, Transport
@@ -74,13 +74,7 @@ def read_catalogue(server: ToolServer) -> list[Offered]:
     """Return what `server` offers now. Raises `CatalogueUnreadable`."""
     if server.transport == Transport.LOCAL:
         return _local_catalogue(server.key)
-    address = Address(
-        server=server.key,
-        transport=server.transport,
-        url=server.url,
-        bearer_env=server.bearer_env,
-    )
-    return list(_read(server.key, mcp.list_tools(address)))
+    return list(_read(server.key, mcp.list_tools(address_from(server))))
 
 
 def _local_catalogue(key: str) -> list[Offered]:
@@ -99,7 +93,7 @@ def _local_catalogue(key: str) -> list[Offered]:
 
 def _read(key: str, listed: list[dict[str, Any]]) -> Iterator[Offered]:
     try:
-        tools = to_plain(listed, limit_bytes=mcp_session.CATALOGUE_LIMIT_BYTES)
+        tools = to_plain(listed, limit_bytes=mcp_http.CATALOGUE_LIMIT_BYTES)
     except NotStorable as error:
         raise CatalogueUnreadable(f"{key}: its catalogue cannot be kept: {error}") from error
     seen: set[str] = set()

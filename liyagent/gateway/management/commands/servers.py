@@ -11,18 +11,20 @@ from liyagent.core.files import parse_yaml, read_text
 from liyagent.core.operator import operator_name
 from liyagent.core.tables import aligned, cell, visible
 from liyagent.gateway import wire
+from liyagent.gateway.commands import registered_commands
 from liyagent.gateway.mcp_session import CatalogueUnreadable
 from liyagent.gateway.models import ToolServer
 from liyagent.gateway.servers import find_server, load_servers, remove_server
 from liyagent.gateway.sync import Synced, sync_server
 
+COMMAND_HEADS = ("COMMAND", "STARTS", "VARIABLES", "DIRECTORY")
 LIST_HEADS = ("SERVER", "STATE", "WHERE", "TOOLS", "CATALOGUE")
 
 
 class Command(BaseCommand):
     """List, add, load, read and remove tool servers."""
 
-    help = "Tool servers: list | add KEY URL | sync KEY | remove KEY | load FILE.yaml"
+    help = "Tool servers: list | add KEY URL | sync KEY | remove KEY | load FILE.yaml | commands"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """One subcommand a verb."""
@@ -39,6 +41,7 @@ class Command(BaseCommand):
         load = verbs.add_parser("load", help="keep the servers and contracts of a YAML file")
         load.add_argument("file")
         load.add_argument("--sync", action="store_true", help="then read their catalogues")
+        verbs.add_parser("commands", help="the registered commands that a server by stdio may name")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do what the subcommand says, and shut the connections it opened."""
@@ -48,6 +51,7 @@ class Command(BaseCommand):
             "sync": self._sync,
             "remove": self._remove,
             "load": self._load,
+            "commands": self._commands,
         }
         try:
             verbs[options["verb"]](options)
@@ -59,7 +63,7 @@ class Command(BaseCommand):
             (
                 server.key,
                 "enabled" if server.is_enabled else "disabled",
-                server.url or server.get_transport_display(),
+                server.url or server.command or server.get_transport_display(),
                 sum(tool.is_offered for tool in server.tools.all()),
                 _reading(server),
             )
@@ -88,6 +92,12 @@ class Command(BaseCommand):
         self.stdout.write(f"kept: {', '.join(server.key for server in servers)}")
         if options["sync"]:
             self._read(servers, kept="kept")
+
+    def _commands(self, options: dict[str, Any]) -> None:
+        rows = [
+            (it.name, it.line, ", ".join(it.env), it.cwd) for it in registered_commands().values()
+        ]
+        self.stdout.write(aligned(COMMAND_HEADS, rows))
 
     def _read(self, servers: list[ToolServer], *, kept: str = "") -> None:
         """Read every catalogue, then fail where one could not be read: a script has to notice."""
