@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 CHANNEL = "liyagent_queued"
 # The process in which a run was queued is woken by itself, and takes it first: the others come for what is left.
 # What is told meanwhile is one wake-up.
-GRACE_SECONDS = 0.02
+GRACE_SECONDS = 0.04
 # How long the end of the process may go unnoticed here.
 LOOK_SECONDS = 0.5
 
