@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Collection, Iterator
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
+
+from django.conf import settings
 
 from liyagent.core.errors import LiyagentError
 
@@ -22,10 +26,28 @@ FORBIDDEN = tuple(
     )
 )  # fmt: skip
 # An address of these carries an IPv4 address in its last 32 bits, and that one is what is reached.
-CARRIES_IPV4 = tuple(IPv6Network(network) for network in ("::ffff:0:0/96", "::/96", "64:ff9b::/96"))
+CARRIES_IPV4 = tuple(
+    IPv6Network(network)
+    for network in ("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96")
+)
+# All of IPv6 that was ever given out to the internet; the rest is reserved, or private.
+GIVEN_OUT = IPv6Network("2000::/3")
+# Names that lead inside wherever they are asked: this machine's own, and where a cloud tells its machines their keys.
+INSIDE = frozenset(
+    {
+        *("localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback"),
+        *("metadata", "metadata.google.internal", "metadata.goog", "metadata.azure.internal"),
+        *("instance-data", "instance-data.ec2.internal", "metadata.tencentyun.com", "metadata.packet.net"),
+    }
+)  # fmt: skip
+NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
+NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
+LONGEST_HOST = 253
 
-
-WEB_ADDRESS = "http(s)://host[:port][/path] without a user in it"
+WEB_ADDRESS = (
+    "http(s)://host[:port][/path], without a user or a fragment, of a host on the internet "
+    "or in LIYAGENT_ALLOWED_PRIVATE_HOSTS"
+)
 
 
 class ForbiddenAddress(LiyagentError):
@@ -35,13 +57,67 @@ class ForbiddenAddress(LiyagentError):
 
 
 def is_web_address(text: str) -> bool:
-    """Whether a text is `WEB_ADDRESS`; where its host leads to is asked when it is called."""
+    """Whether a text is `WEB_ADDRESS`, as far as that shows without asking a name server; that is done when it is called.
+
+    Refused are also spellings that one reader takes for another host than the next: numbers that are no
+    dotted quad, letters that are folded into ASCII, percent signs, backslashes, zone ids.
+    """
+    host = _host_of(text)
+    return host is not None and not is_inside(host)
+
+
+def is_inside(host: str, *, allowed: Collection[str] | None = None) -> bool:
+    """Whether a host's name or literal address shows that it is private, and nothing lets it be used.
+
+    `allowed` is by default the setting LIYAGENT_ALLOWED_PRIVATE_HOSTS.
+    """
+    entries = settings.LIYAGENT.allowed_private_hosts if allowed is None else allowed
+    names = {_bare(entry) for entry in entries}
+    bare = _bare(host)
+    if bare in names:
+        return False
+    try:
+        address = ip_address(bare)
+    except ValueError:
+        return bare in INSIDE or bare.endswith(".localhost")
+    return is_forbidden(address) and not _is_listed(address, names)
+
+
+def _host_of(text: str) -> str | None:
+    """Return the host that every reader takes from an address, None where there is none."""
     try:
         parts = urlsplit(text)
-        is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        port, host = parts.port, parts.hostname or ""
+    except ValueError:
+        return None
+    is_usable = parts.scheme in {"http", "https"} and port != 0 and len(host) <= LONGEST_HOST
+    if not is_usable or not text.isprintable() or any(it in text for it in " \\#"):
+        return None
+    if "@" in parts.netloc or "%" in parts.netloc:
+        return None
+    if parts.netloc.startswith("["):
+        return host if _literal(host, IPv6Address) else None
+    return host if _is_name(host) else None
+
+
+def _is_name(host: str) -> bool:
+    """Whether it is a name, or an address as it is always written: 127.1, 0x7f.1 and 2130706433 are 127.0.0.1 to some."""
+    if not host.isascii():
+        is_same = unicodedata.normalize("NFKC", host) == host
+        return is_same and all(letter.isalnum() or letter in "-." for letter in host)
+    if not NAME.fullmatch(host):
+        return False
+    bare = host.rstrip(".")
+    last = bare.rpartition(".")[2]
+    return not NUMBER.fullmatch(last) or _literal(bare, IPv4Address)
+
+
+def _literal(host: str, kind: type[Address]) -> bool:
+    try:
+        kind(host)
     except ValueError:
         return False
-    return is_usable and "@" not in parts.netloc and text.isprintable() and " " not in text
+    return True
 
 
 def check_addresses(host: str, found: Collection[str], *, allowed: Collection[str]) -> list[str]:
@@ -68,6 +144,8 @@ def is_forbidden(address: Address) -> bool:
     carried = list(_carried(address))
     if carried:
         return any(is_forbidden(inner) for inner in carried)
+    if isinstance(address, IPv6Address) and address not in GIVEN_OUT:
+        return True
     return not address.is_global or any(
         address in network for network in FORBIDDEN if network.version == address.version
     )
