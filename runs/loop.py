@@ -208,6 +208,7 @@ class Attempt:
     def _make_call(self, scope: RunScope, call: Call) -> Outcome:
         agent = self._may_go_on()
         check_calls(agent, self.checkpoint.counters)
+        call = self._as_it_stands(call, agent)
         if not agent.hooks:
             return make_call(call, scope, policy=self._policy())
         hooks = self._hooks(agent)
@@ -217,6 +218,11 @@ class Attempt:
         outcome = make_call(judged, scope, policy=self._policy())
         hooks.after_call(call, outcome)
         return outcome
+
+    def _as_it_stands(self, call: Call, agent: AgentNow) -> Call:
+        """A call by the agent, the rights and the contract that the last statement told of (ruling 5)."""
+        contracts = contracts_for(agent.tool_patterns, version=self.checkpoint.config)
+        return replace(call, asker=agent.asker(self.run), contract=contracts.get(call.name))
 
     def _may_go_on(self) -> AgentNow:
         """Between two calls: honour a Stop, containment and a drain, as the last statement told of them."""
