@@ -8,9 +8,12 @@ from collections.abc import Callable
 
 from liyagent.core.errors import LiyagentError
 from liyagent.providers.client import client_for
+from liyagent.providers.pace import BUSY, Pace, pace_of
 from liyagent.providers.types import (
+    AnswerUnwanted,
     Message,
     ModelAnswer,
+    ModelClient,
     ModelRequest,
     ModelUnavailable,
     ToolSpec,
@@ -18,7 +21,11 @@ from liyagent.providers.types import (
 from runs.authority import AgentNow
 
 MOST_TRIES = 6
+# No try begins later after the first one; a step takes this and one model timeout at most.
+PATIENCE_SECONDS = 300.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 30.0
+# An endpoint's wish beyond it counts for the one run alone, and not for all of the process.
+LONGEST_HOLD_SECONDS = 60.0
 SLICE_SECONDS = 0.1
 
 
@@ -39,12 +46,15 @@ def ask_model(
 ) -> ModelAnswer:
     """Ask the agent's model for the next step; again, with growing pauses, while it is unavailable.
 
-    Raises `ModelRejected` or `BadInput` for good, `ModelUnavailable` after six tries, `NotAsked` where
-    `is_unwanted` turned true between two tries.
+    Raises `ModelRejected` or `BadInput` for good, and `NotAsked` where `is_unwanted` turned true between
+    two tries, or while the answer streamed. Raises `ModelUnavailable` after six tries, or where the next
+    one could not begin within five minutes of the first; it says how often and how long it was tried.
     """
-    client = client_for(
-        provider=agent.provider, base_url=agent.base_url, api_key_env=agent.api_key_env
-    )
+    endpoint = {
+        "provider": agent.provider,
+        "base_url": agent.base_url,
+        "api_key_env": agent.api_key_env,
+    }
     request = ModelRequest(
         model=agent.model,
         messages=tuple(messages),
@@ -52,24 +62,70 @@ def ask_model(
         steps_taken=steps_taken,
         timeout_seconds=agent.model_timeout_seconds,
         run_id=run_id,
+        is_streaming=agent.is_streaming,
+        max_answer_tokens=agent.max_answer_tokens,
+        is_unwanted=is_unwanted,
     )
-    for tries in range(1, MOST_TRIES):
-        try:
-            return client.ask(request)
-        except ModelUnavailable as error:
-            _pause(_seconds(tries, error.retry_after_seconds), is_unwanted)
-    return client.ask(request)
+    return _Tries(client_for(**endpoint), pace_of(**endpoint), request).answer()
 
 
-def _seconds(tries: int, wished: float | None) -> float:
-    """Grow, spread over a crowd of resumes, and heed what the endpoint wished for, within a bound."""
-    grown: float = FIRST_PAUSE_SECONDS * 2 ** (tries - 1) * random.uniform(0.7, 1.3)  # noqa: S311 - a spread
-    return min(max(grown, wished or 0.0), LONGEST_PAUSE_SECONDS)
+class _Tries:
+    """The tries of one step."""
 
+    def __init__(self, client: ModelClient, pace: Pace, request: ModelRequest) -> None:
+        self._client = client
+        self._pace = pace
+        self._request = request
+        self._began = time.monotonic()
+        self._count = 0
 
-def _pause(seconds: float, is_unwanted: Callable[[], bool]) -> None:
-    until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0:
-        if is_unwanted():
-            raise NotAsked
-        time.sleep(min(left, SLICE_SECONDS))
+    def answer(self) -> ModelAnswer:
+        error: ModelUnavailable | None = None
+        while True:
+            wait = 0.0 if error is None else self._pause_after(error)
+            wait = max(wait, self._pace.turn())
+            if error is not None:
+                self._check_patience(error, wait)
+            self._pause(wait)
+            self._count += 1
+            asked_at = time.monotonic()
+            try:
+                answer = self._client.ask(self._request)
+            except AnswerUnwanted:
+                raise NotAsked from None
+            except ModelUnavailable as unavailable:
+                error = unavailable
+                self._slow_down(error, asked_at)
+            else:
+                self._pace.answered()
+                return answer
+
+    def _slow_down(self, error: ModelUnavailable, asked_at: float) -> None:
+        if error.status in BUSY:
+            wished = min(error.retry_after_seconds or 0.0, LONGEST_HOLD_SECONDS)
+            self._pace.refused(asked_at=asked_at, wait_seconds=wished)
+
+    def _pause_after(self, error: ModelUnavailable) -> float:
+        """Anywhere within a growing pause, so that a crowd comes apart; and behind what the endpoint wished for."""
+        if self._count >= MOST_TRIES:
+            raise self._given_up(error) from error
+        most = min(FIRST_PAUSE_SECONDS * 2 ** (self._count - 1), LONGEST_PAUSE_SECONDS)
+        return (error.retry_after_seconds or 0.0) + random.uniform(0, most)  # noqa: S311 - a spread
+
+    def _check_patience(self, error: ModelUnavailable, wait: float) -> None:
+        if time.monotonic() + wait > self._began + PATIENCE_SECONDS:
+            raise self._given_up(error, f"; the next try would be {wait:.0f} s away") from error
+
+    def _given_up(self, error: ModelUnavailable, more: str = "") -> ModelUnavailable:
+        times = "once" if self._count == 1 else f"{self._count} times"
+        seconds = time.monotonic() - self._began
+        return ModelUnavailable(
+            f"{error} (tried {times} in {seconds:.0f} s{more})", status=error.status
+        )
+
+    def _pause(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if self._request.is_unwanted():
+                raise NotAsked
+            time.sleep(min(left, SLICE_SECONDS))
