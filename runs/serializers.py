@@ -130,7 +130,7 @@ class RunToldSerializer(RunSerializer):
     answer_missing = serializers.CharField(required=False)
 
     class Meta(RunSerializer.Meta):
-        fields = (  # type: ignore[assignment]  # more than the head's
+        fields = (  # type: ignore[assignment]  # it has more than the head's
             *RunSerializer.Meta.fields,
             "lease",
             "calls",
@@ -140,7 +140,6 @@ class RunToldSerializer(RunSerializer):
             "answer",
             "answer_missing",
         )
-        read_only_fields = fields
 
 
 class TranscriptSerializer(serializers.Serializer[Any]):

@@ -108,7 +108,7 @@ class Lookout:
             await asyncio.sleep(settings.LIYAGENT.poll_seconds)
 
     async def _look(self) -> None:
-        if STATE.is_draining:
+        if _is_draining():
             for watched in self.watched:
                 watched.woken.set()
             return
@@ -143,14 +143,14 @@ async def tell_events(asked: Listening) -> AsyncGenerator[bytes, None]:
     with LOOKOUT.watching(asked.run_id) as watched:
         rights, cursor = Rights(may_listen=True, with_words=asked.with_words), asked.after
         checked_at = time.monotonic()
-        while not STATE.is_draining:
+        while not _is_draining():
             watched.woken.clear()
             count, status = watched.count, watched.status
             while cursor < count:
                 rows, cursor = await _read(asked, cursor, count)
                 for row in rows:
                     yield _told(row, asked=asked, with_words=rights.with_words)
-                if STATE.is_draining:
+                if _is_draining():
                     break
             if status in ENDED and cursor >= count:
                 yield _message("end", {"status": status})
@@ -162,6 +162,10 @@ async def tell_events(asked: Listening) -> AsyncGenerator[bytes, None]:
             if not await _woken(watched):
                 yield HEARTBEAT
         yield _retry(RECONNECT_ELSEWHERE_MS)
+
+
+def _is_draining() -> bool:
+    return STATE.is_draining
 
 
 async def in_thread(work: Callable[..., T], *args: Any) -> T:

@@ -26,6 +26,20 @@ from runs.stream import Listening, Rights, is_full, tell_events
 EVENT_STREAM = "text/event-stream"
 NUMBER = re.compile(r"[0-9]{1,18}")
 LATER_SECONDS = 5
+EVENT = {
+    "type": "object",
+    "properties": {
+        "id": {
+            "type": "string",
+            "description": "The event's number; the last one, `end`, has none.",
+        },
+        "event": {"type": "string", "description": "Its kind, or `end`."},
+        "data": {
+            "type": "string",
+            "description": "JSON: number, at, run_id, kind, content; of `end` the run's status.",
+        },
+    },
+}
 CURSOR = "The number of the last event that was seen; 0 for all."
 
 
@@ -46,7 +60,7 @@ class RunStream(GuardedView):
                 "Last-Event-ID", str, OpenApiParameter.HEADER, description=f"Goes first. {CURSOR}"
             ),
         ],
-        responses={(200, EVENT_STREAM): str, 204: None},
+        responses={(200, EVENT_STREAM): EVENT, 204: None},
     )
     def get(self, request: Request, run_id: UUID) -> HttpResponse:
         """Tell a run's events as they come."""

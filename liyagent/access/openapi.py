@@ -82,7 +82,7 @@ class GuardedSchema(AutoSchema):
         """Return the first line of the method's docstring."""
         return _lines(getattr(self.view, self.method.lower()))[0]
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]  # as the package itself has it
         """Return the view's docstring, and which permissions the operation needs."""
         needed = self._needed()
         told = ", ".join(f"`{name}`" for name in needed) or "a known user, no further permission"
@@ -132,7 +132,8 @@ def _statuses(path: str, method: str, operation: dict[str, Any]) -> list[HTTPSta
         HTTPStatus.FORBIDDEN,
         HTTPStatus.INTERNAL_SERVER_ERROR,
     ]
-    if "{" in path:
+    # What is not there may be named in the path, or in the body.
+    if "{" in path or method in UNSAFE:
         found.append(HTTPStatus.NOT_FOUND)
     if STREAM in operation["responses"].get("200", {}).get("content", {}):
         found.append(HTTPStatus.SERVICE_UNAVAILABLE)

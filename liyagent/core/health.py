@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from http import HTTPStatus
 
 import psycopg
@@ -10,21 +11,42 @@ from django.conf import settings
 from django.db.migrations.loader import MigrationLoader
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
+from liyagent.core.problems import problem_response
 from liyagent.core.readiness import STATE
 
 DATABASE_SECONDS = 2
+SAFE = ("GET", "HEAD")
+
+View = Callable[[HttpRequest], HttpResponse]
 
 
-@require_safe
+def read_only(view: View) -> View:
+    """Answer 405, as a problem, to what is neither GET nor HEAD."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest) -> HttpResponse:
+        if request.method in SAFE:
+            return view(request)
+        refusal = problem_response(
+            status=HTTPStatus.METHOD_NOT_ALLOWED,
+            code="method.not_allowed",
+            title="This address does not know the method.",
+        )
+        refusal["Allow"] = ", ".join(SAFE)
+        return refusal
+
+    return guarded
+
+
+@read_only
 @never_cache
 def live(request: HttpRequest) -> HttpResponse:
     """200 as long as the process serves."""
     return JsonResponse({"status": "live"})
 
 
-@require_safe
+@read_only
 @never_cache
 def ready(request: HttpRequest) -> HttpResponse:
     """200 only where the process should be sent work; else 503 and what is missing, in words."""

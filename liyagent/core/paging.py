@@ -96,7 +96,7 @@ def read_cursor(text: str, *, parts: int) -> list[str]:
         "".join(found).encode()
     except (ValueError, RecursionError, binascii.Error):
         raise bad_cursor() from None
-    return found
+    return [str(it) for it in found]
 
 
 def bad_cursor() -> BadInput:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +13,7 @@ from django.test import Client
 
 from liyagent.agents.models import Agent
 from liyagent.asgi import application
+from liyagent.core.paging import write_cursor
 from liyagent.gateway.models import Tool, ToolServer
 from runs.models import Run
 from tests.databases import FreshDatabase
@@ -24,7 +24,7 @@ PROBLEM = "application/problem+json"
 
 
 def cursor(at: str) -> str:
-    return base64.urlsafe_b64encode(f"{at} {NO_ID}".encode()).decode()
+    return write_cursor([at, NO_ID])
 
 
 @pytest.mark.parametrize(
@@ -138,3 +138,53 @@ def test_markup_in_an_agents_words_is_shown_and_not_obeyed(console: Client, agen
     page = console.get("/admin/agents/agent/").content.decode()
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_a_method_that_health_does_not_know_is_a_problem_too(method: str) -> None:
+    answer = Api().send(method, "/health/live")
+    assert answer.status == 405
+    assert answer.headers["Content-Type"] == PROBLEM
+    assert answer.headers["Allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize(
+    "path", ["/health/", "/health/x", "/api/runs/x", "/api/agents/a b", "/api/"]
+)
+def test_an_address_that_is_none_is_a_problem_to_the_known_and_401_to_strangers(
+    operator: Api, path: str
+) -> None:
+    known, unknown = operator.get(path), Api().get(path)
+    assert (known.status, known.headers["Content-Type"]) == (404, PROBLEM)
+    assert unknown.status == (401 if path.startswith("/api/") else 404)
+    assert unknown.headers["Content-Type"] == PROBLEM
+    assert unknown.data["request_id"] in unknown.data["instance"]
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "", "W10", "WyJhIl0", "eyJhIjoxfQ", "W1siYSJdLCJiIl0", "a" * 2000, "é"]
+)
+def test_a_cursor_that_no_page_named_is_refused(operator: Api, text: str) -> None:
+    answer = operator.get(f"/api/runs?cursor={quote(text)}")
+    assert (answer.status, answer.data["code"]) == (400, "input.bad")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("since=yesterday", "since is 'yesterday'"),
+        ("since=2026-01-01", "a time with its zone"),
+        ("since=2026-01-01T00:00:00", "a time with its zone"),
+        ("until=2026-02-30T00:00:00Z", "a time with its zone"),
+        ("until=0001-01-01T00:00:00%2B23:00", "a time with its zone"),
+        ("error=Lost", "error is 'Lost'"),
+        ("started_by=", "started_by wants"),
+        (f"started_by={'a' * 151}", "started_by wants"),
+    ],
+)
+def test_a_filter_that_cannot_be_used_says_what_it_wants(
+    operator: Api, query: str, said: str
+) -> None:
+    answer = operator.get(f"/api/runs?{query}")
+    assert answer.status == 400
+    assert said in answer.data["detail"]

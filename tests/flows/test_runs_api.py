@@ -121,7 +121,11 @@ def test_a_bad_filter_is_refused_naming_what_is_allowed(operator: Api) -> None:
         ("cursor", "MjAyNi0xMS0yOSB4", "unchanged"),
         ("cursor", "MjAyNi0xMS0yOSAwMTkwYTBhMC0wMDAwLTcwMDAtODAwMC0wMDAwMDAwMDAwMDA=", "unchanged"),
         ("cursor", "\u00e9", "unchanged"),
-        ("page", "2", "status, agent, mission, entry, limit, cursor"),
+        (
+            "page",
+            "2",
+            "status, agent, mission, entry, error, started_by, since, until, limit, cursor",
+        ),
     ):
         answer = operator.get(f"/api/runs?{urlencode({name: value})}")
         assert answer.status == 400, (name, value)

@@ -32,6 +32,7 @@ def test_our_errors_are_told_with_code_title_detail_and_facts() -> None:
         "code": "conflict",
         "detail": "it ended",
         "facts": {"run_id": "7"},
+        "instance": "urn:liyagent:request:q-1",
         "request_id": "q-1",
     }
 
