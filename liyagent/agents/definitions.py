@@ -19,7 +19,7 @@ def save_agent(definition: dict[str, Any], *, actor: str) -> Agent:
     The version rises only where something changed; row, version and audit row are one transaction.
     Raises `AgentInvalid` (a `BadInput`) naming every field that is wrong and what it wants.
     """
-    return save_agents([(definition, "")], actor=actor)[0]
+    return save_checked([_checked(definition)], actor=actor)[0]
 
 
 def replace_agent(definition: dict[str, Any], *, expected_version: int | None, actor: str) -> Agent:
@@ -27,16 +27,15 @@ def replace_agent(definition: dict[str, Any], *, expected_version: int | None, a
 
     Raises `AgentInvalid`, `VersionMoved`.
     """
-    values = _checked(definition, "")
+    values = _checked(definition)
     with transaction.atomic():
         return _save(values, actor=actor, expected=expected_version)
 
 
-def save_agents(definitions: Sequence[tuple[dict[str, Any], str]], *, actor: str) -> list[Agent]:
-    """Save several in one transaction; beside each its path, which an error names first."""
-    checked = [_checked(definition, path) for definition, path in definitions]
+def save_checked(definitions: Sequence[dict[str, Any]], *, actor: str) -> list[Agent]:
+    """Save several full definitions, as `problems_of` returns them, in one transaction."""
     with transaction.atomic():
-        return [_save(values, actor=actor) for values in checked]
+        return [_save(values, actor=actor) for values in definitions]
 
 
 def definition_of(agent: Agent) -> dict[str, Any]:
@@ -47,10 +46,10 @@ def definition_of(agent: Agent) -> dict[str, Any]:
     return {**DEFAULTS, **kept}
 
 
-def _checked(definition: dict[str, Any], path: str) -> dict[str, Any]:
+def _checked(definition: dict[str, Any]) -> dict[str, Any]:
     values, problems = problems_of(definition)
     if problems:
-        raise AgentInvalid(problems, path=path)
+        raise AgentInvalid(problems)
     return values
 
 

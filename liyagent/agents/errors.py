@@ -36,6 +36,13 @@ class ChannelClosed(LiyagentError):
     http_status = HTTPStatus.FORBIDDEN
 
 
+class VersionUnknown(LiyagentError):
+    """This agent has no version of this number."""
+
+    code = "agent.version_unknown"
+    http_status = HTTPStatus.NOT_FOUND
+
+
 class VersionMoved(LiyagentError):
     """The agent is no longer at the version that was expected."""
 
@@ -48,8 +55,7 @@ class AgentInvalid(BadInput):
 
     code = "agent.invalid"
 
-    def __init__(self, problems: Mapping[str, str], *, path: str = "") -> None:
-        """`problems`: what each wrong field wants; `path` leads to the definition."""
-        self.problems = dict(problems)
-        self.path = path
-        super().__init__("; ".join(f"{path}{name} {said}" for name, said in problems.items()))
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        """`problems`: of each wrong field, what is wrong with it."""
+        self.errors = [{"field": name, "detail": said} for name, said in problems.items()]
+        super().__init__("; ".join(f"{name} {said}" for name, said in problems.items()))

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from django.urls import path
 
-from liyagent.agents.api import AgentList, AgentOne
+from liyagent.agents.api import (
+    AgentContain,
+    AgentList,
+    AgentOne,
+    AgentRelease,
+    AgentVersionOne,
+    AgentVersions,
+)
 
 urlpatterns = [
     path("agents", AgentList.as_view(), name="agent-list"),
     path("agents/<slug:key>", AgentOne.as_view(), name="agent-one"),
+    path("agents/<slug:key>/versions", AgentVersions.as_view(), name="agent-versions"),
+    path(
+        "agents/<slug:key>/versions/<int:number>", AgentVersionOne.as_view(), name="agent-version"
+    ),
+    path("agents/<slug:key>/contain", AgentContain.as_view(), name="agent-contain"),
+    path("agents/<slug:key>/release", AgentRelease.as_view(), name="agent-release"),
 ]

@@ -13,6 +13,8 @@ from liyagent.core.plain import NotStorable, to_plain
 
 MOST_BYTES = 2 << 20
 
+Place = tuple[str | int, ...]
+
 
 def read_text(path: str | Path) -> str:
     """Return the text of a file. Raises `BadInput` where it cannot be read, is no UTF-8 or above 2 MiB."""
@@ -40,6 +42,21 @@ def parse_yaml(text: str) -> Any:
     except (yaml.YAMLError, ValueError, NotStorable) as error:
         told = " ".join(str(error).split())
         raise BadInput(f"is no YAML that can be used: {told}") from error
+
+
+def yaml_lines(text: str) -> dict[Place, int]:
+    """Return the line, from 1, of each value of a document that `parse_yaml` takes, by the names that lead to it."""
+    root = yaml.compose(text, Loader=_StrictLoader)
+    lines: dict[Place, int] = {}
+    waiting: list[tuple[Place, yaml.Node]] = [((), root)] if root is not None else []
+    while waiting:
+        place, node = waiting.pop()
+        lines[place] = node.start_mark.line + 1
+        if isinstance(node, yaml.MappingNode):
+            waiting += [((*place, str(name.value)), value) for name, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += [((*place, index), item) for index, item in enumerate(node.value)]
+    return lines
 
 
 class _StrictLoader(yaml.SafeLoader):

@@ -179,7 +179,7 @@ def test_a_file_is_saved_as_a_whole_or_not_at_all(fresh_db: FreshDatabase, tmp_p
     )
     with pytest.raises(BadInput) as caught:
         load_agents_file(str(path), actor="ada")
-    assert str(caught.value).startswith(f"{path}: agents[1].max_steps is 0; it wants")
+    assert str(caught.value).startswith(f"{path}: line 3: agents[1].max_steps is 0; it wants")
     assert not Agent.objects.exists()
     path.write_text(path.read_text().replace("max_steps: 0", "max_steps: 1"))
     assert [it.key for it in load_agents_file(str(path), actor="ada")] == ["one", "two"]
