@@ -68,11 +68,13 @@ class Place:
     watch: Watch
 
     def start_runs(self, *kinds: str, at: str = "A") -> list[UUID]:
-        """Start a run of each kind of agent through a process's API; each is accepted."""
+        """Start a run of each kind of agent, or of the agent so named, through a process's API; each is accepted."""
         headers = {"Authorization": f"Bearer {self.stage.token}"}
         with httpx2.Client(base_url=self.stage.url(at), headers=headers, timeout=10) as client:
             answers = [
-                client.post(f"/api/agents/{AGENTS[kind]}/runs", json={"task": "File two things."})
+                client.post(
+                    f"/api/agents/{AGENTS.get(kind, kind)}/runs", json={"task": "File two things."}
+                )
                 for kind in kinds
             ]
         assert [it.status_code for it in answers] == [202] * len(kinds)
