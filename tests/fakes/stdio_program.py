@@ -17,7 +17,7 @@ from typing import Any
 
 HERE = Path(sys.argv[1])
 LOCK = threading.Lock()
-TOOLS = ("create_issue", "get_issue", "refuse", "say", "environment")
+TOOLS = ("create_issue", "get_issue", "find_issue", "refuse", "say", "environment")
 
 
 def main() -> None:
@@ -107,6 +107,11 @@ def called(params: dict[str, Any]) -> dict[str, Any]:
         return {"isError": True, "content": [{"type": "text", "text": args["why"]}]}
     if name == "say":
         return {"content": [{"type": "text", "text": args["text"]}]}
+    if name == "find_issue":
+        rows = [json.loads(line) for line in (HERE / "ledger").read_text().splitlines()]
+        kept = [row["args"] for row in rows if row["tool"] == "create_issue"]
+        found = [it for it in kept if it.get("step_key") == args["step_key"]]
+        return {"structuredContent": {"issues": found}, "content": []}
     if name == "environment":
         return {"structuredContent": dict(os.environ), "content": []}
     issue = {"id": args["id"]} if name == "get_issue" else {"id": f"OPS-{number}"}

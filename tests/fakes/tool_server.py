@@ -163,6 +163,12 @@ def _add_tools(server: MCPServer, fake: ToolServer) -> None:
         remember("get_issue", context, id=id)
         return {"id": id, "title": "a title"}
 
+    @server.tool(annotations=ToolAnnotations(read_only_hint=True))
+    def find_issue(step_key: str) -> dict[str, Any]:
+        """Find what was created with a key."""
+        kept = [effect.args for effect in fake.effects("create_issue")]
+        return {"issues": [args for args in kept if args["step_key"] == step_key]}
+
     @server.tool()
     def refuse(why: str) -> str:
         """Fail, and say why."""
