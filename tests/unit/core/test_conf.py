@@ -54,6 +54,7 @@ def test_a_lease_lasts_eight_seconds_and_is_looked_for_every_three(tmp_path: Pat
         ("LIYAGENT_ALLOWED_PRIVATE_HOSTS", "10.0.0.0/99", "10.1.0.0/16"),
         ("LIYAGENT_ALLOWED_PRIVATE_HOSTS", "http://10.0.0.1", "10.1.0.0/16"),
         ("LIYAGENT_SCRIPTS_DIR", "/nowhere/at/all", "a directory that exists"),
+        ("LIYAGENT_COMMANDS_FILE", "/nowhere/at/all", "a file that exists"),
         ("DATABASE_URL", "mysql://a/b", "postgresql://user:password@host:port/name"),
         ("DATABASE_URL", "postgresql://", "postgresql://user:password@host:port/name"),
         ("DATABASE_URL", "postgresql://me:hidden@db:port/x", "postgresql://user"),
