@@ -108,7 +108,7 @@ def test_a_wish_beyond_all_patience_ends_the_step_at_once(server: ModelServer) -
         ModelUnavailable, match=r"quota \(tried once in 0 s; the next try would be 3000 s away\)"
     ):
         asked(server)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15
 
 
 def test_patience_counts_from_the_first_try(
@@ -134,23 +134,24 @@ def test_pauses_grow_and_lie_anywhere_within(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_drain_ends_a_pause(server: ModelServer) -> None:
     server.turns = [Turn(status=429, headers={"Retry-After": "30"})]
-    drains = threading.Event()
-    threading.Timer(0.1, drains.set).start()
     began = time.monotonic()
     with pytest.raises(NotAsked):
-        asked(server, is_unwanted=drains.is_set)
-    assert time.monotonic() - began < 3
+        asked(server, is_unwanted=lambda: bool(server.requests))
+    assert time.monotonic() - began < 15
     assert len(server.requests) == 1
 
 
 def test_a_drain_breaks_a_stream_off(server: ModelServer) -> None:
     server.turns = [Turn(events=[": on\n\n", 30.0])]
-    drains = threading.Event()
-    threading.Timer(0.1, drains.set).start()
     began = time.monotonic()
     with pytest.raises(NotAsked):
-        asked(server, is_streaming=True, is_unwanted=drains.is_set, model_timeout_seconds=60.0)
-    assert time.monotonic() - began < 3
+        asked(
+            server,
+            is_streaming=True,
+            is_unwanted=lambda: bool(server.requests),
+            model_timeout_seconds=60.0,
+        )
+    assert time.monotonic() - began < 15
     assert len(server.requests) == 1
 
 
