@@ -1,39 +1,39 @@
-"""What `manage.py check --deploy` looks at: that every hook an agent names is there."""
+"""What must hold of the agents that are stored before a process may carry runs of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
-from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
-from django.db import DatabaseError, connection
+from django.core import checks
 
-from liyagent.agents.hooks import import_hook_modules, unknown_hooks
+from liyagent.agents.hooks import unknown_hooks
 from liyagent.agents.models import Agent
-from liyagent.core.checks import TAG
 from liyagent.core.errors import BadSetting
 
-MOST_AGENTS = 1000
+MOST_TOLD = 10
 
 
-@register(TAG, deploy=True)
-def check_hooks(**_: Any) -> Iterable[CheckMessage]:
-    """A run of an agent whose hook is missing fails."""
-    try:
-        import_hook_modules(settings.LIYAGENT.hook_modules)
-        agents = list(Agent.objects.exclude(hooks=[]).order_by("key")[:MOST_AGENTS])
-    except BadSetting as error:
-        yield Error(str(error), hint="Correct the name, or install the module.", id="liyagent.E030")
-        return
-    except DatabaseError:
-        connection.close()
-        return
-    for agent in agents:
-        unknown = unknown_hooks(agent.hooks)
-        if unknown:
-            yield Error(
-                f"agent {agent.key} names the hook {unknown[0]}, which nothing registers",
-                hint="Name its module in LIYAGENT_HOOK_MODULES, or take the hook off the agent.",
-                id="liyagent.E031",
-            )
+@checks.register(checks.Tags.database)
+def hooks_are_registered(
+    *, databases: Sequence[str] | None = None, **_kwargs: Any
+) -> list[checks.CheckMessage]:
+    """`manage.py check --database default`: every hook that an agent names is registered in this process."""
+    if not databases:
+        return []
+    return [checks.Error(told, id="agents.E001") for told in _unregistered()]
+
+
+def check_hooks() -> None:
+    """At the start of a process. Raises `BadSetting` naming each agent and hook, at most ten."""
+    if told := _unregistered():
+        raise BadSetting("; ".join(told[:MOST_TOLD]))
+
+
+def _unregistered() -> list[str]:
+    hooked = Agent.objects.exclude(hooks=[]).filter(is_enabled=True).order_by("key")
+    return [
+        f"agent {key} names the hook {name!r}, which no module of LIYAGENT_HOOK_MODULES registers"
+        for key, names in hooked.values_list("key", "hooks").iterator()
+        for name in unknown_hooks(names)
+    ]
