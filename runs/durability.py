@@ -17,8 +17,10 @@ NEEDED_ON = ("fsync", "full_page_writes")
 def check_durability(*, allow_unsafe: bool) -> None:
     """Raise `BadSetting` where the server is too old, or fsync, full_page_writes or synchronous_commit is off.
 
-    `allow_unsafe` (LIYAGENT_ALLOW_UNSAFE_DURABILITY, for development) logs it instead.
+    `allow_unsafe` (LIYAGENT_ALLOW_UNSAFE_DURABILITY, for development) logs it instead. A server that does not tell its
+    timeline is taken, and told of: what a failover lost of the last step would not be noticed.
     """
+    _look_at_timeline()
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_setting('server_version_num')::int, current_setting('fsync'),"
@@ -38,3 +40,14 @@ def check_durability(*, allow_unsafe: bool) -> None:
             f"{said}. Turn it on, or for development set LIYAGENT_ALLOW_UNSAFE_DURABILITY=true"
         )
     logger.warning("%s; allowed by LIYAGENT_ALLOW_UNSAFE_DURABILITY", said)
+
+
+def _look_at_timeline() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT liyagent_timeline()")
+        (timeline,) = cursor.fetchone()
+    if not timeline:
+        logger.warning(
+            "the server does not tell its timeline (pg_walfile_name, pg_current_wal_lsn): after a failover to an"
+            " asynchronous standby a write whose mark it had not received may be sent again"
+        )

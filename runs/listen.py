@@ -1,8 +1,12 @@
-"""Hear from the database that a run was queued in another process (LISTEN); the runner's poll stands behind it."""
+"""Hear from the database that a run was queued in another process, and tell it of those queued here (LISTEN, NOTIFY).
+
+The runner's poll stands behind it: what is not told is found later.
+"""
 
 from __future__ import annotations
 
 import logging
+import select
 from threading import Event
 
 import psycopg
@@ -10,11 +14,10 @@ from django.conf import settings
 
 from liyagent.core.database import direct_connection, leads_to_its_server
 from runs.hot import AWAY
-from runs.wake import LISTENING, QUEUED
+from runs.wake import BELL, CHANNEL, NOTIFY, QUEUED
 
 logger = logging.getLogger(__name__)
 
-CHANNEL = "liyagent_queued"
 # The process in which a run was queued is woken by itself, and takes it first: the others come for what is left.
 # What is told meanwhile is one wake-up.
 GRACE_SECONDS = 0.04
@@ -23,7 +26,7 @@ LOOK_SECONDS = 0.5
 
 
 def listen_until(ended: Event) -> None:
-    """Set `QUEUED` soon after each run queued anywhere; connect again while the database is away.
+    """Set `QUEUED` soon after each run queued elsewhere; connect again while the database is away.
 
     Behind a pooler nothing is heard, and nothing is waited for: the poll finds all.
     """
@@ -40,15 +43,24 @@ def listen_until(ended: Event) -> None:
             if not is_direct:
                 ended.wait()
         finally:
-            LISTENING.clear()
+            BELL.is_heard.clear()
 
 
 def _listen(connection: psycopg.Connection, ended: Event) -> None:
     connection.execute(f"LISTEN {CHANNEL}")
-    LISTENING.set()
+    BELL.is_heard.set()
     QUEUED.set()  # for what was queued while nobody listened
     while not ended.is_set():
-        told = list(connection.notifies(timeout=LOOK_SECONDS, stop_after=1))
-        if told:
+        readable, _, _ = select.select([connection, BELL], [], [], LOOK_SECONDS)
+        if BELL in readable:
+            BELL.clear()
+            connection.execute(NOTIFY)
+        if readable and _is_told_by_another(connection):
             ended.wait(GRACE_SECONDS)
             QUEUED.set()
+
+
+def _is_told_by_another(connection: psycopg.Connection) -> bool:
+    """Read what is there; what this session told comes back to it."""
+    own = connection.info.backend_pid
+    return bool({told.pid for told in connection.notifies(timeout=0)} - {own})

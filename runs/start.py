@@ -25,7 +25,7 @@ from runs.errors import AgentContained, StartKeyReused
 from runs.guard import facts_of, masked_start, record_acted
 from runs.hot import Counters
 from runs.models import ROOT_LOOP, Run, StartKey
-from runs.wake import QUEUED
+from runs.wake import tell_queued
 
 LONGEST_TASK = 200_000
 MOST_TURNS = 500
@@ -194,7 +194,7 @@ def _store(run: Run, sealed: bytes, *, start_key: str, body_digest: str) -> None
             run_id=run.id,
             created_at=created_at,
         )
-    transaction.on_commit(QUEUED.set)
+    transaction.on_commit(tell_queued)
 
 
 def _find(owner: str, agent_key: str, start_key: str, body_digest: str) -> Started | None:

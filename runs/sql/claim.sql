@@ -21,7 +21,8 @@ BEGIN
 END $$;
 
 -- Tell every process, at this commit, that a run is queued. No payload, so that the server tells a transaction's many
--- as one. From starts, claims and hand-overs alone: such a commit takes a lock that all notifying ones share.
+-- as one. From claims and hand-overs alone, which are rare: all commits that notify go one after another, each with its
+-- wait for the log (tried: 970 starts a second became 250). A start is told of after its commit (runs/listen.py).
 CREATE FUNCTION liyagent_notify_queued() RETURNS void LANGUAGE sql VOLATILE AS $$
     SELECT pg_notify('liyagent_queued', '')
 $$;

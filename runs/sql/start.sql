@@ -19,6 +19,5 @@ BEGIN
     INSERT INTO events_eventhead (correlation_id, count, hash) VALUES (p_correlation, 0, p_genesis)
         ON CONFLICT (correlation_id) DO NOTHING;
     PERFORM liyagent_audit('agent.run.started', p_started_by, p_mission, p_correlation, p_run, p_request, p_detail);
-    PERFORM liyagent_notify_queued();
     RETURN v_now;
 END $$;

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator
 from threading import Event
 
 import pytest
+from django.db import connection as django_connection
 from pytest_django import Settings
+from pytest_django.plugin import DjangoDbBlocker
 
 from runs.listen import listen_until
-from runs.wake import LISTENING, QUEUED, SLOWER_WHILE_LISTENING, pause_seconds
+from runs.wake import BELL, QUEUED, SLOWER_WHILE_LISTENING, pause_seconds, tell_queued
 from tests.fakes.pooler import Pooler
 from tests.unit.runs.sql import (
     NEXT,
@@ -42,13 +44,13 @@ def listening(server: Server) -> Iterator[None]:
     ended = Event()
     thread = threading.Thread(target=listen_until, args=(ended,), daemon=True)
     thread.start()
-    wait_for(lambda: LISTENING.is_set() and QUEUED.is_set())
+    wait_for(lambda: BELL.is_heard.is_set() and QUEUED.is_set())
     QUEUED.clear()
     yield
     ended.set()
     thread.join(5)
     assert not thread.is_alive()
-    assert not LISTENING.is_set()
+    assert not BELL.is_heard.is_set()
 
 
 def heard(call: Callable[[], object]) -> bool:
@@ -58,19 +60,17 @@ def heard(call: Callable[[], object]) -> bool:
     return QUEUED.wait(SOON_SECONDS)
 
 
-def start(connection: Connection) -> object:
-    return connection.execute(
-        "SELECT liyagent_start(gen_random_uuid(), gen_random_uuid(), NULL, 'root', 'a', 1, 'api', 'm', '', '',"
-        " 'full', 1::smallint, 'k1', '', '', ''::bytea, '{}')"
-    ).fetchone()
+def queue(connection: Connection) -> object:
+    """What another process does when it queued a run, once that is committed."""
+    return connection.execute("NOTIFY liyagent_queued")
 
 
-def test_a_start_elsewhere_wakes_the_runner(server: Server, listening: None) -> None:
+def test_a_run_queued_elsewhere_wakes_the_runner(server: Server, listening: None) -> None:
     connection = server.connect()
     times = []
     for _ in range(5):
         began = time.monotonic()
-        assert heard(lambda: start(connection))
+        assert heard(lambda: queue(connection))
         times.append(time.monotonic() - began)
     assert min(times) < 0.1
 
@@ -99,16 +99,57 @@ def test_nothing_else_wakes_them(server: Server, listening: None) -> None:
     assert not QUEUED.wait(0.1)
 
 
-def test_many_starts_are_one_wake_up(
-    server: Server, listening: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_starts_are_one_wake_up(server: Server, listening: None) -> None:
     connection = server.connect()
-    with connection.transaction():
-        for _ in range(50):
-            start(connection)
+    for _ in range(50):
+        queue(connection)
     wait_for(QUEUED.is_set)
+    time.sleep(0.1)
     QUEUED.clear()
     assert not QUEUED.wait(0.1)
+
+
+def test_a_run_queued_here_is_told_to_the_others_and_wakes_this_runner_once(
+    server: Server, listening: None, django_db_blocker: DjangoDbBlocker
+) -> None:
+    other = server.connect()
+    other.execute("LISTEN liyagent_queued")
+    with django_db_blocker.unblock():
+        for _ in range(100):
+            tell_queued()
+    assert QUEUED.is_set()
+    QUEUED.clear()
+    told = list(other.notifies(timeout=0.1))
+    assert 1 <= len(told) < 100
+    assert not QUEUED.wait(0.1)  # what it told itself comes back to it, and is none of its business
+
+
+def test_a_command_that_listens_to_nobody_tells_too(
+    server: Server, django_db_blocker: DjangoDbBlocker
+) -> None:
+    other = server.connect()
+    other.execute("LISTEN liyagent_queued")
+    with django_db_blocker.unblock():
+        tell_queued()
+    assert len(list(other.notifies(timeout=1, stop_after=1))) == 1
+
+
+def test_who_cannot_tell_says_so_and_goes_on(
+    server: Server,
+    django_db_blocker: DjangoDbBlocker,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The run is committed: its caller must not hear that the start failed."""
+    with django_db_blocker.unblock():
+        django_connection.ensure_connection()
+        server.watcher.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        QUEUED.clear()
+        tell_queued()
+    assert QUEUED.is_set()
+    assert "not told that a run is queued" in caplog.text
 
 
 def test_a_session_that_is_ended_is_made_anew_and_looks_at_what_it_missed(
@@ -119,9 +160,9 @@ def test_a_session_that_is_ended_is_made_anew_and_looks_at_what_it_missed(
     pid = value(connection, LISTENERS)
     QUEUED.clear()
     connection.execute("SELECT pg_terminate_backend(%s)", [pid])
-    wait_for(lambda: QUEUED.is_set() and LISTENING.is_set())
+    wait_for(lambda: QUEUED.is_set() and BELL.is_heard.is_set())
     assert value(connection, LISTENERS) != pid
-    assert heard(lambda: start(connection))
+    assert heard(lambda: queue(connection))
 
 
 def test_behind_a_pooler_nobody_listens_and_the_poll_is_not_slowed(
@@ -134,7 +175,7 @@ def test_behind_a_pooler_nobody_listens_and_the_poll_is_not_slowed(
     thread.start()
     thread.join(0.1)
     assert thread.is_alive()  # a thread that ends would end the process
-    assert not LISTENING.is_set()
+    assert not BELL.is_heard.is_set()
     assert pause_seconds() == settings.LIYAGENT.poll_seconds
     ended.set()
     thread.join(5)
