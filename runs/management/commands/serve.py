@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from liyagent.agents.checks import check_hooks
+from liyagent.agents.registered import require_hooks
 from liyagent.core.errors import BadSetting
 from liyagent.core.unpickling import refuse_unpickling
 from runs.directness import check_directness
@@ -42,7 +42,7 @@ class Command(BaseCommand):
         _check_migrations()
         check_durability(allow_unsafe=settings.LIYAGENT.allow_unsafe_durability)
         check_directness()
-        check_hooks()
+        require_hooks()
         connection.close()
         Process(host=host, port=port, has_cluster=not options["no_cluster"]).serve()
 

@@ -54,6 +54,17 @@ def test_the_version_rises_only_where_something_changed(fresh_db: FreshDatabase)
     assert ConfigVersion.objects.get().version > config
 
 
+def test_a_version_that_knew_fewer_fields_is_not_raised_over_their_defaults(
+    fresh_db: FreshDatabase,
+) -> None:
+    save(max_steps=7)
+    kept = AgentVersion.objects.get()
+    for name in ("guardrails", "hooks", "channels", "max_calls"):
+        del kept.definition[name]
+    AgentVersion.objects.update(definition=kept.definition)
+    assert save(max_steps=7).version == 1
+
+
 def test_what_a_definition_leaves_out_has_its_default(fresh_db: FreshDatabase) -> None:
     save(write_posture="allow", instructions="Act.")
     agent = save()
@@ -89,6 +100,48 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"run_as": "ghost"}, "run_as is 'ghost'; it wants the name of an active user"),
     ({"run_as": "a\x00"}, "run_as"),
     ({"is_enabled": 1}, "is_enabled"),
+    ({"is_streaming": 1}, "is_streaming is 1; it wants true or false"),
+    ({"max_answer_tokens": -1}, "a whole number of tokens from 0 to 1000000, 0 for no cap"),
+    ({"max_calls": 0}, "max_calls is 0; it wants a whole number from 1 to 100000"),
+    ({"max_tokens": "9"}, "a whole number of tokens from 0"),
+    ({"max_seconds": 1.5}, "a whole number of seconds from 0"),
+    ({"owner": "ghost"}, "owner is 'ghost'; it wants the name of an active user, or nothing"),
+    ({"channels": []}, "at least one of api, cli, seed"),
+    ({"channels": "api"}, "a list of ways in"),
+    ({"channels": ["api", "fax"]}, "'fax' is none"),
+    ({"channels": [{}]}, "'{}' is none"),
+    ({"hooks": "log_calls"}, "a list of at most 20 names of hooks; those of this process are"),
+    ({"hooks": [7]}, "a list of at most 20 names of hooks"),
+    ({"hooks": ["log_calls", "gone"]}, "'gone' is none of them"),
+    ({"guardrails": []}, "an object of `input` and `output`"),
+    ({"guardrails": {"both": []}}, "an object of `input` and `output`"),
+    ({"guardrails": {"input": {}}}, "input: a list of at most 50 checks"),
+    ({"guardrails": {"input": [{"kind": "size"}]}}, "input[0]: an object whose kind is one of"),
+    ({"guardrails": {"input": [{"kind": "length"}]}}, "input[0].most: characters"),
+    (
+        {"guardrails": {"output": [{"kind": "length", "most": 9, "action": "mask"}]}},
+        "output[0].action: refuse",
+    ),
+    (
+        {"guardrails": {"output": [{"kind": "length", "most": 9, "least": 1}]}},
+        "no 'least'; length takes kind, action, most",
+    ),
+    (
+        {"guardrails": {"input": [{"kind": "personal_data", "what": ["passport"]}]}},
+        "input[0].what: a list of email, iban, card, phone",
+    ),
+    (
+        {"guardrails": {"input": [{"kind": "pattern", "pattern": "x"}]}},
+        "input[0].name: 1 to 80 letters",
+    ),
+    (
+        {"guardrails": {"input": [{"kind": "pattern", "name": "n", "pattern": "("}]}},
+        "input[0].pattern: a regular expression; this one",
+    ),
+    (
+        {"guardrails": {"input": [{"kind": "pattern", "name": "secret", "pattern": "secret"}]}},
+        "input[0].name: a name that the pattern itself does not find",
+    ),
     ({"instruction": "x"}, "instruction is not known; the known fields are key, name"),
 ]
 

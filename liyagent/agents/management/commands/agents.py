@@ -20,7 +20,7 @@ from liyagent.agents.load import changes_of, load_agents_file, read_agents_file
 from liyagent.agents.models import Agent
 from liyagent.core.errors import BadInput
 from liyagent.core.operator import operator_name
-from liyagent.core.tables import aligned
+from liyagent.core.tables import aligned, visible
 
 
 class Command(BaseCommand):
@@ -59,7 +59,7 @@ class Command(BaseCommand):
         for line in told:
             self.stdout.write(f"{options['file']}: {line}")
         if told:
-            raise BadInput(f"{options['file']} cannot be loaded: {len(told)} things are wrong")
+            raise BadInput(f"{options['file']} cannot be loaded as it is")
         for definition in definitions:
             self.stdout.write(f"{definition['key']}: {_would(changes_of(definition))}")
 
@@ -78,7 +78,7 @@ class Command(BaseCommand):
 
     def _show(self, options: dict[str, Any]) -> None:
         agent = find_agent(options["key"])
-        self.stdout.write(f"# version {agent.version}, {_state(agent)}")
+        self.stdout.write(visible(f"# version {agent.version}, {_state(agent)}"))
         self.stdout.write(written([definition_of(agent)]), ending="")
 
     def _contain(self, options: dict[str, Any]) -> None:
