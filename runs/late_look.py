@@ -7,10 +7,11 @@ import logging
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import connection
 
-from liyagent.core.errors import LiyagentError
+from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.gateway.contracts import contracts_for
 from runs import hot
 from runs.checkpoint import sealer_of
+from runs.errors import CheckpointBroken
 from runs.marks import open_mark
 from runs.models import Call, Run
 from runs.read_back import find_records
@@ -54,6 +55,8 @@ def _look_for(call_id: int) -> None:
     """One that cannot be looked for is due again in a minute, and keeps nobody else from it."""
     try:
         finding = _look(Call.objects.get(id=call_id))
+    except KeyMissing as error:
+        logger.warning("call %s is left to a process that has its key: %s", call_id, error)
     except (ObjectDoesNotExist, LookupError, TypeError, ValueError, RuntimeError):
         logger.exception("call %s cannot be looked for", call_id)
     else:
@@ -67,7 +70,7 @@ def _look(call: Call) -> str:
         return NO_READER
     try:
         mark = open_mark(sealer_of(Run.objects.get(id=call.run_id)), call)
-    except LiyagentError as error:
+    except (SealBroken, CheckpointBroken) as error:
         logger.warning("call %s cannot be looked for: %s", call.id, error)
         return NOT_FOUND
     found = find_records(mark.payload, contract.reader)
