@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 from typing import Any
 
 from liyagent.core.plain import json_bytes
@@ -65,7 +66,9 @@ def read_answer(body: Any, request: ModelRequest) -> ModelAnswer:
     Raises `ModelUnavailable` in the endpoint's words where there is no content to read.
     """
     if not isinstance(body, dict) or not isinstance(body.get("content"), list):
-        raise ModelUnavailable(f"the model's answer holds no content: {excerpt(body)}")
+        raise ModelUnavailable(
+            f"the model's answer holds no content: {excerpt(body)}", status=HTTPStatus.OK
+        )
     blocks = [object_of(it) for it in body["content"]]
     table = names_by_wire(tool.name for tool in request.tools)
     asked = [it for it in blocks if it.get("type") == "tool_use"]

@@ -7,6 +7,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from http import HTTPStatus
 from typing import Any, ClassVar
 
 import httpx2
@@ -37,6 +38,7 @@ EVENT_STREAM = "text/event-stream"
 END_OF_STREAM = "[DONE]"
 # The SDKs want a key; local servers have none and ignore this one.
 NO_KEY = "none"
+KEY_NAME = "api_key_env"
 
 
 class EndpointClient(ModelClient):
@@ -114,7 +116,7 @@ class EndpointClient(ModelClient):
                 http_client=guarded_client(while_reading=check_running),
             )
         except BadInput as error:
-            raise ModelRejected(f"api_key_env: {error}") from None
+            raise ModelRejected(f"{KEY_NAME}: {error}") from None
         except httpx2.InvalidURL as error:
             raise ModelRejected(f"base_url is {self._base_url!r}: {error}") from None
 
@@ -165,9 +167,12 @@ class EndpointClient(ModelClient):
         except NotJson:
             said = excerpt(content.decode(errors="replace"))
             if not content.strip() or content.lstrip()[:1] == b"{":
-                raise ModelUnavailable(f"the model's answer ended early: {said}") from None
+                raise ModelUnavailable(
+                    f"the model's answer ended early: {said}", status=HTTPStatus.OK
+                ) from None
             raise ModelRejected(
-                f"{self._base_url} answers, but not with {self.speaks}; is base_url right? It said: {said}"
+                f"{self._base_url} answers, but not with {self.speaks}; is base_url right? It said: {said}",
+                status=HTTPStatus.OK,
             ) from None
         except NotStorable as error:
             raise _not_kept(error) from None

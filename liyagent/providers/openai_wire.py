@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from liyagent.core.plain import json_bytes
@@ -61,7 +62,9 @@ def read_answer(body: Any, request: ModelRequest) -> ModelAnswer:
     choice = _first(body.get("choices")) if isinstance(body, dict) else None
     message = choice.get("message") if choice else None
     if not choice or not isinstance(message, dict):
-        raise ModelUnavailable(f"the model's answer holds no choice: {excerpt(body)}")
+        raise ModelUnavailable(
+            f"the model's answer holds no choice: {excerpt(body)}", status=HTTPStatus.OK
+        )
     table = names_by_wire(tool.name for tool in request.tools)
     asked = list_of(message.get("tool_calls"))
     check_number_of_calls(asked)

@@ -134,7 +134,7 @@ class ModelRejected(LiyagentError):
     http_status = 502
 
     def __init__(self, detail: str = "", *, status: int = 0) -> None:
-        """`status` is the endpoint's HTTP status, 0 where it was not reached or its answer was no refusal."""
+        """`status` is the endpoint's HTTP status, 0 where none came."""
         super().__init__(detail)
         self.status = status
 
