@@ -82,14 +82,16 @@ $$;
 -- lease or past it: only then is pg_locks read, so a look at the living costs next to nothing (ruling 3b). The lock is
 -- looked at and never tried: one that a watcher had for a moment would look alive to all others.
 CREATE FUNCTION liyagent_silent_holders(p_watcher uuid, p_soon double precision)
-RETURNS TABLE (holder uuid, life_lock bigint) LANGUAGE sql VOLATILE AS $$
+RETURNS TABLE (holder uuid, life_lock bigint) LANGUAGE plpgsql AS $$
+DECLARE v_soon timestamptz := liyagent_now() + make_interval(secs => p_soon);
+BEGIN
+    RETURN QUERY
     SELECT h.id, h.life_lock FROM leases_holder h
-        WHERE h.id <> p_watcher AND h.life_lock IS NOT NULL
-            AND h.renew_by < liyagent_now() + make_interval(secs => p_soon)
+        WHERE h.id <> p_watcher AND h.life_lock IS NOT NULL AND h.renew_by < v_soon
             AND EXISTS (SELECT 1 FROM runs_run r WHERE r.status = 'running' AND r.holder = h.id)
             AND NOT liyagent_is_locked(h.life_lock)
-        LIMIT 1000
-$$;
+        LIMIT 1000;
+END $$;
 
 -- Claim the runs of a holder that hints at its death (ruling 3b): the lock that was seen free is the one it still
 -- names, nobody keeps it now, and the lease has passed. A free lock alone is no death: a session can be ended
