@@ -1,5 +1,7 @@
 """The runs room."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -8,3 +10,7 @@ class RunsConfig(AppConfig):
 
     name = "runs"
     label = "runs"
+
+    def ready(self) -> None:
+        """Have the deploy check look at this room too."""
+        import_module("runs.checks")

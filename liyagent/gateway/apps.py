@@ -1,5 +1,7 @@
 """The gateway's Django app."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -10,3 +12,7 @@ class GatewayConfig(AppConfig):
     label = "gateway"
     verbose_name = "Tool gateway"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Have the deploy check look at this room too."""
+        import_module("liyagent.gateway.checks")

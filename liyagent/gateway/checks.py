@@ -1,0 +1,59 @@
+"""What `manage.py check --deploy` looks at: that calls can be judged, servers be started and hooks be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.core import checks
+from django.db import DatabaseError, connection
+
+from liyagent.agents.checks import check_hooks
+from liyagent.core.checks import TAG
+from liyagent.core.errors import BadInput, BadSetting
+from liyagent.gateway.commands import command_named
+from liyagent.gateway.models import Policy, ToolServer, Transport
+
+MOST_SERVERS = 1000
+
+
+@checks.register(TAG, deploy=True)
+def check_gateway(**_: Any) -> Iterable[checks.CheckMessage]:
+    """A policy is in force, and every command that an enabled server names is registered."""
+    try:
+        has_policy = Policy.objects.filter(is_active=True).exists()
+        by_stdio = ToolServer.objects.filter(is_enabled=True, transport=Transport.STDIO)
+        servers = list(by_stdio.order_by("key")[:MOST_SERVERS])
+    except DatabaseError:
+        connection.close()
+        return
+    if not has_policy:
+        yield checks.Warning(
+            "no policy is in force, so every call is refused",
+            hint="Load one: `manage.py policies load FILE`.",
+            id="liyagent.W040",
+        )
+    for server in servers:
+        try:
+            command_named(server.command)
+        except (BadInput, BadSetting) as error:
+            yield checks.Error(
+                f"server {server.key}: {error}",
+                hint="Register the command in LIYAGENT_COMMANDS_FILE, or switch the server off.",
+                id="liyagent.E041",
+            )
+
+
+@checks.register(TAG, deploy=True)
+def check_agents(**_: Any) -> Iterable[checks.CheckMessage]:
+    """What `serve` refuses at its start: an agent whose hook nothing registers."""
+    try:
+        check_hooks()
+    except BadSetting as error:
+        yield checks.Error(
+            str(error),
+            hint="Name its module in LIYAGENT_HOOK_MODULES, or take the hook off the agent.",
+            id="liyagent.E042",
+        )
+    except DatabaseError:
+        connection.close()
