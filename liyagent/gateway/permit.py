@@ -22,6 +22,8 @@ FIRST_SET = "main"
 BY_HAND = "inspector"
 ANY = "*"
 MOST_TOOLS = 200
+WILD = re.compile(r"[*?\[]")
+READS_ONLY = 'context.effect == "read"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,24 +61,27 @@ def permit(agent: str, pattern: str, *, reads_only: bool, actor: str, note: str 
 
 
 def _statement(agent: str, pattern: str, *, reads_only: bool) -> str:
-    resource = _resource(pattern)
+    resource, condition = _resource(pattern)
+    conditions = [*([condition] if condition else []), *([READS_ONLY] if reads_only else [])]
     head = f'permit (principal == Agent::{_quoted(agent)}, action == Action::"call", {resource})'
-    condition = '\nwhen { context.effect == "read" }' if reads_only else ""
+    when = f"\nwhen {{ {' && '.join(conditions)} }}" if conditions else ""
     name = f"permit-{agent}-{_slug(pattern)}{'-reads' if reads_only else ''}"
-    return f'@id("{name}")\n{head}{condition};'
+    return f'@id("{name}")\n{head}{when};'
 
 
-def _resource(pattern: str) -> str:
+def _resource(pattern: str) -> tuple[str, str]:
+    """What stands in the policy's head, and the condition where a head cannot say it."""
     if pattern == ANY:
-        return "resource"
+        return "resource", ""
     server, _, tool = pattern.partition("/")
     if not server or not tool:
         raise BadInput(f"{pattern[:80]!r} is no pattern; it wants server/tool, server/* or *")
-    if tool == ANY and not re.search(r"[*?\[]", server):
-        return f"resource in Server::{_quoted(find_server(server).key)}"
-    if not re.search(r"[*?\[]", pattern):
-        return f"resource == Tool::{_quoted(str(find_tool(pattern)))}"
-    return f"resource in [{', '.join(f'Tool::{_quoted(name)}' for name in _matching(pattern))}]"
+    if tool == ANY and not WILD.search(server):
+        return f"resource in Server::{_quoted(find_server(server).key)}", ""
+    if not WILD.search(pattern):
+        return f"resource == Tool::{_quoted(str(find_tool(pattern)))}", ""
+    named = ", ".join(f"Tool::{_quoted(name)}" for name in _matching(pattern))
+    return "resource", f"resource in [{named}]"
 
 
 def _matching(pattern: str) -> list[str]:
