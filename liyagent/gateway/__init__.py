@@ -1,6 +1,6 @@
 """The only way out to a tool server.
 
-Tables: ToolServer, Tool, Policy. Verbs: `make_call` (judge, key, mark, send,
-settle), `judge`, `send`, `sync_server`, `approve_tool`. It does not know who
-asks: a Scope does. Called by runs; `gateway.mcp` is imported by the gateway alone.
+Tables: ToolServer, Tool, Policy, DataPolicy. Verbs: `make_call` (judge, key, mark, send, settle), `judge`, `try_call`, `send`,
+`sync_server`, `approve_tool`, `load_policy`, `permit`, `save_data_policy`. It does not know who
+asks: a Scope does. Called by runs and by the entries; `gateway.mcp` is imported by the gateway alone.
 """
