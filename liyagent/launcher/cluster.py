@@ -25,6 +25,7 @@ from psycopg import sql
 from liyagent.launcher.binaries import bin_directory, major_of
 from liyagent.launcher.children import signal_group, start_child
 from liyagent.launcher.errors import AlreadyStarted, OtherMajor, StartFailed, Unreachable
+from liyagent.launcher.predecessor import settle_predecessor
 from liyagent.launcher.users import first_closed, server_user
 
 SUPERUSER = "liyagent"
@@ -206,6 +207,7 @@ class Cluster:
         """Try until the server answers: a dead predecessor's remains and a port taken meanwhile pass."""
         give_up = time.monotonic() + RETRY_SECONDS
         while True:
+            settle_predecessor(self.data_dir)
             self.port = port or free_port()
             seen = self.log.stat().st_size if self.log.exists() else 0
             self._child = start_child(

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
 from liyagent.launcher.cluster import Cluster
-from liyagent.launcher.errors import PortTaken, StartFailed
+from liyagent.launcher.errors import StartFailed
+from liyagent.launcher.orphans import Record, end_left
+from liyagent.launcher.ports import check_free
 from liyagent.launcher.service import Service
 from liyagent.launcher.state import State, write_private
 
@@ -53,6 +54,8 @@ class Supervisor:
         self._signals = 0
         self._cluster: Cluster | None = None
         self._services: list[Service] = []
+        self._recorded: dict[str, int | None] = {}
+        self._record = Record(path=plan.state.root / "children")
 
     def run(self) -> int:
         """Start all, watch until SIGINT or SIGTERM, stop all; return 0.
@@ -62,8 +65,11 @@ class Supervisor:
         state = self._plan.state
         state.prepare()
         with state.held(), self._signals_counted(), ExitStack() as stack:
-            for port in (*self._plan.ports, self._plan.vendors_port):
-                check_free(port)
+            end_left(self._record, say=self._say)
+            for port in self._plan.ports:
+                check_free(port, option="--port")
+            check_free(self._plan.vendors_port, option="--vendors-port")
+            stack.callback(self._record.forget)
             try:
                 env = self._environment(self._database(stack))
                 self._once("migrating the database", ["manage.py", "migrate", "--no-input"], env)
@@ -164,9 +170,10 @@ class Supervisor:
         """Start them side by side, then wait for each; they are watched from then on."""
         for service in services:
             service.start()
+        self._services += services
+        self._keep_record()
         for service in services:
             self._wait_ready(service)
-        self._services += services
 
     def _service(
         self, name: str, command: list[str], env: dict[str, str], *, ready_port: int | None = None
@@ -220,6 +227,17 @@ class Supervisor:
                 news = service.tend()
                 if news:
                     self._say(news)
+            if self._pids() != self._recorded:
+                self._keep_record()
+
+    def _keep_record(self) -> None:
+        """Leave word of what runs, for a successor where this process is killed."""
+        self._recorded = self._pids()
+        with suppress(FileNotFoundError):  # somebody removed the state directory under us
+            self._record.keep(self._recorded)
+
+    def _pids(self) -> dict[str, int | None]:
+        return {service.name: service.pid for service in self._services}
 
     def _stop(self, services: list[Service], seconds: float) -> None:
         """Ask them to stop; kill what is left after `seconds`, or at the second signal."""
@@ -258,16 +276,3 @@ def drain_seconds() -> float:
         return float(os.environ.get("LIYAGENT_DRAIN_SECONDS") or 25)
     except ValueError:
         return 25.0
-
-
-def check_free(port: int) -> None:
-    """Raise `PortTaken` if something listens on `port`."""
-    with socket.socket() as probe:
-        # A connection of a stopped server that lingers is no listener.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise PortTaken(
-                f"port {port} cannot be used ({error.strerror}); give another with --port / --vendors-port"
-            ) from error

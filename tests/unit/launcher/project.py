@@ -34,7 +34,8 @@ def main(arguments: list[str]) -> int:
         )
     if verb == "serve":
         server = HTTPServer(("127.0.0.1", int(arguments[2])), Health)
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        end = signal.SIG_IGN if (HERE / "deaf").exists() else lambda *_: sys.exit(0)
+        signal.signal(signal.SIGTERM, end)
         server.serve_forever()
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import shutil
 import signal
 import socket
@@ -191,6 +192,41 @@ def test_a_killed_up_takes_its_children_along_and_its_successor_starts(home: Pat
         assert successor.end() == 0
 
 
+def test_a_successor_ends_what_a_killed_up_left_and_nothing_else(home: Path) -> None:
+    """The app process is deaf to its end, as one that drains; a stranger listens beside it."""
+    (home / "deaf").touch()
+    port = free_port()
+    with started(home, port) as up:
+        up.until_said("stop  ")
+        deaf = up.child(str(port))
+        postmaster = up.child("postgres")
+        up.process.kill()
+        up.process.wait()
+    assert deaf.is_running()
+    (home / "deaf").unlink()
+    with started(home, port) as successor:
+        successor.until_said("stop  ")
+        assert f"app-{port} (process {deaf.pid})" in successor.said()
+        assert not deaf.is_running() or deaf.status() == psutil.STATUS_ZOMBIE
+        assert not postmaster.is_running() or postmaster.status() == psutil.STATUS_ZOMBIE
+        assert successor.end() == 0
+
+
+def test_data_of_another_major_are_refused_in_one_line_that_names_both(home: Path) -> None:
+    with started(home, free_port()) as up:
+        up.until_said("stop  ")
+        assert up.end() == 0
+    version = home / "state" / "postgres" / "PG_VERSION"
+    ours = version.read_text().strip()
+    version.write_text("9\n")
+    with started(home, free_port()) as again:
+        assert again.process.wait(60) == 1
+        *_, line = again.said().splitlines()
+    assert "was made by PostgreSQL 9" in line
+    assert f"is {ours}; install 9" in line
+    assert "load into a new directory" in line
+
+
 def test_a_busy_port_is_one_line_before_anything_starts(home: Path) -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
@@ -199,7 +235,8 @@ def test_a_busy_port_is_one_line_before_anything_starts(home: Path) -> None:
         with started(home, free_port(), port) as up:
             assert up.process.wait(60) == 1
             (line,) = up.said().splitlines()
-    assert f"port {port} cannot be used" in line
+    assert f"port {port} is taken by process {os.getpid()} (" in line
+    assert re.search(r"give another: --port \d+$", line)
     assert not (home / "asked").exists()
     assert not (home / "state" / "postgres").exists()
 
