@@ -21,7 +21,7 @@ FACTS = frozenset(
         ),
         *("calls", "input_tokens", "output_tokens", "cost_micros", "unsettled", "losses", "loss"),
         *("step", "index", "server", "tool", "effect", "fate", "posture", "gate", "policy", "key"),
-        *("direction", "kind", "name", "action"),
+        *("direction", "check", "name", "action"),
         *("settlement", "settlements", "ms", "finish", "missing", "attempt", "cause", "left"),
     }
 )

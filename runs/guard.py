@@ -73,7 +73,7 @@ def facts_of(run: Run, acted: Acted) -> dict[str, Any]:
     return {
         "agent": run.agent_key,
         "direction": acted.direction,
-        "kind": acted.kind,
+        "check": acted.kind,
         "name": acted.name,
         "action": acted.action,
     }
