@@ -66,7 +66,7 @@ DECLARE v_runs uuid[]; v_attempts int[];
 BEGIN
     SELECT array_agg(lost.id), array_agg(lost.attempt) INTO v_runs, v_attempts FROM (
         SELECT r.id, r.attempt FROM runs_run r WHERE r.status = 'running' AND r.holder = p_dead
-            ORDER BY r.id LIMIT p_limit FOR NO KEY UPDATE SKIP LOCKED) AS lost;
+            LIMIT p_limit FOR NO KEY UPDATE SKIP LOCKED) AS lost;
     IF v_runs IS NULL THEN RETURN; END IF;
     RETURN QUERY SELECT * FROM liyagent_claim(v_runs, v_attempts, 'proof', p_dead);
 END $$;
@@ -106,7 +106,7 @@ BEGIN
     IF NOT FOUND OR liyagent_is_locked(p_life_lock) THEN RETURN; END IF;
     SELECT array_agg(lost.id), array_agg(lost.attempt) INTO v_runs, v_attempts FROM (
         SELECT r.id, r.attempt FROM runs_run r WHERE r.status = 'running' AND r.holder = p_silent
-            ORDER BY r.id LIMIT p_limit FOR NO KEY UPDATE SKIP LOCKED) AS lost;
+            LIMIT p_limit FOR NO KEY UPDATE SKIP LOCKED) AS lost;
     IF v_runs IS NULL THEN RETURN; END IF;
     RETURN QUERY SELECT * FROM liyagent_claim(v_runs, v_attempts, 'hint', NULL);
 END $$;
