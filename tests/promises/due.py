@@ -62,8 +62,7 @@ DUE = {
         part="how it is derived",
     ),
     "CR-30": Due(
-        text="A call id that is only a position gives no stable key.",
-        part="positional ids",
+        text="A person's call outside any run, and a call id that is only a position, get a fresh key."
     ),
     "CR-31": Due(text="What is not promised is said in the docs."),
     "EV-05": Due(text="A resumed run continues the same sequence of events."),
