@@ -36,7 +36,7 @@ def counted_as(address: str) -> str:
         return str(found)
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
-    return str(ip_network(f"{found.exploded.partition('%')[0]}/{ONE_CLIENT_BITS}", strict=False))
+    return str(ip_network((int(found), ONE_CLIENT_BITS), strict=False))
 
 
 def _is_address(text: str) -> bool:
