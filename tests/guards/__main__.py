@@ -18,7 +18,8 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from liyagent.core.errors import LiyagentError
-from tests.guards.guards import GUARDS, Guard
+from tests.guards.guard import Guard
+from tests.guards.guards import GUARDS
 from tests.guards.tree import Tree, copied_tree
 
 WORKERS = 2

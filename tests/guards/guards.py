@@ -5,7 +5,8 @@ A diff's `search` must stand exactly once in its file; where the code moved on, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tests.guards.alone import ALONE
+from tests.guards.guard import Guard
 
 STEP, TAKE, CLAIM = "runs/sql/step.sql", "runs/sql/take.sql", "runs/sql/claim.sql"
 LOOP, SCOPE = "runs/loop.py", "runs/scope.py"
@@ -23,17 +24,6 @@ LASTING = f"{CARRYING}test_lasting_threads.py::"
 GUARDED = f"{CARRYING}test_guarded_"
 STRAGGLER = f"{FENCES}test_an_attempt_writes_nothing_after_its_own_holder_took_the_run_again"
 CLAIMED = f"{FENCES}test_a_claimed_attempt_writes_nothing"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guard:
-    """One guard. Replacing `search` by `replace` in `file` takes it out; each of `tests` then fails."""
-
-    name: str
-    file: str
-    search: str
-    replace: str
-    tests: tuple[str, ...]
 
 
 def _fence(writer: str, before: str) -> tuple[Guard, Guard]:
@@ -60,6 +50,7 @@ def _fence(writer: str, before: str) -> tuple[Guard, Guard]:
 
 
 GUARDS: tuple[Guard, ...] = (
+    *ALONE,
     *_fence(
         "the step",
         "parts = p_part + 1,\n            timeline = liyagent_timeline()",
@@ -79,8 +70,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         name="take raises the attempt",
         file=TAKE,
-        search="attempt = r.attempt + 1,",
-        replace="attempt = greatest(r.attempt, 1),",
+        search="attempt = r.attempt + 1,\n            taken_at = liyagent_now(), not_before = NULL\n        FROM due",
+        replace="attempt = greatest(r.attempt, 1),\n            taken_at = liyagent_now(), not_before = NULL\n        FROM due",
         tests=(
             f"{TAKES}test_a_take_sets_holder_and_time_and_raises_the_attempt",
             f"{FENCES}test_a_drained_straggler_matches_nothing_once_the_run_is_taken",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from liyagent.core.errors import LiyagentError
 from liyagent.launcher.ephemeral import DATABASE, ephemeral_cluster
-from tests.guards.guards import Guard
+from tests.guards.guard import Guard
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_COPIED = shutil.ignore_patterns(
