@@ -6,6 +6,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 
+from liyagent.agents.containment import contain_all, release_all
+from runs.errors import AgentContained
 from runs.models import Run
 from runs.start import start_run
 from tests.unit.runs.carrying.conftest import Process, World, calls, says
@@ -135,3 +137,70 @@ def test_a_stop_while_nobody_carries_the_run_ends_it_before_the_next_call(
     assert world.vendor.received.count(tool) == 1
     assert len(world.model.asked) == 1
     assert world.sql("SELECT 1 FROM runs_call WHERE run_id = %s AND fate = ''", run.id) == []
+
+
+@pytest.mark.promise("CR-17")
+def test_a_run_whose_way_in_was_closed_is_not_resumed(world: World) -> None:
+    world.start(calls(("v/look", {"n": 1}), ("v/blind", {"n": 2})), says("done"))
+    first = dies_in(world, "look")
+    world.sql("""UPDATE agents_agent SET channels = '["cli", "cron"]'""")
+    world.prove_dead(first)
+    ended = world.process("second").carry()
+    assert (ended.status, ended.error) == ("failed", "channel.closed")
+    assert ended.reason == "agent triage no longer permits runs by api"
+    assert world.vendor.received == ["look"]
+
+
+@pytest.mark.promise("CR-17")
+@pytest.mark.parametrize(
+    "change", ["UPDATE auth_user SET is_active = false", "DELETE FROM auth_user"]
+)
+def test_a_run_is_resumed_only_as_somebody_who_is_there(world: World, change: str) -> None:
+    get_user_model().objects.create_superuser("service")
+    world.sql("UPDATE agents_agent SET run_as = 'service'")
+    ended = []
+    for is_there in (True, False):
+        world.start(calls(("v/look", {"n": 1})), says("done"))
+        first = dies_in(world, "look")
+        if not is_there:
+            world.sql(change)
+        world.prove_dead(first)
+        ended.append(world.process("second").carry())
+    assert [(it.status, it.error) for it in ended] == [
+        ("answered", ""),
+        ("failed", "run_as.refused"),
+    ]
+    assert "service, whom agent triage runs as" in ended[1].reason
+    assert world.vendor.received == ["look", "look", "look"]
+
+
+@pytest.mark.promise("CR-17")
+@pytest.mark.promise("CR-14")
+@pytest.mark.parametrize("tool", ["look", "keyed"])
+def test_nothing_is_resumed_while_everything_is_contained(world: World, tool: str) -> None:
+    world.start(calls((f"v/{tool}", {"n": 1}), ("v/blind", {"n": 2})), says("done"))
+    first = dies_in(world, tool)
+    contain_all(actor="ada", reason="keys leaked")
+    world.prove_dead(first)
+    ended = world.process("second").carry()
+    assert (ended.status, ended.error) == ("failed", "agent.contained")
+    assert ended.reason == "agent triage is contained, as everything is"
+    assert world.vendor.received == [tool]
+
+
+@pytest.mark.promise("CR-14")
+def test_containing_everything_acts_at_the_next_statement_of_a_run_under_way(world: World) -> None:
+    def contain(tool: str) -> None:
+        if tool == "keyed":
+            contain_all(actor="ada", reason="keys leaked")
+
+    world.vendor.before_effect = contain
+    world.start(calls(("v/keyed", {"n": 1}), ("v/blind", {"n": 2})), says("done"))
+    ended = world.process().carry()
+    assert (ended.status, ended.error) == ("failed", "agent.contained")
+    assert world.vendor.received == ["keyed"]
+    with pytest.raises(AgentContained):
+        world.start(says("done"))
+    release_all(actor="ada")
+    world.start(says("done"))
+    assert world.process("again").carry().status == "answered"

@@ -1,0 +1,45 @@
+"""`docs/agents.md`: its commands work in their order, its hook can be registered, its tables name what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from liyagent.agents.channels import ANY, CHANNELS
+from liyagent.agents.hooks import HOOKS
+from liyagent.agents.models import Agent, ConfigVersion
+from runs.endings import EndError
+from tests.databases import FreshDatabase
+from tests.docs.walk import DOCS, Shell, commands_of
+
+DOCUMENT = "agents.md"
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def test_its_commands_work_in_their_order(fresh_db: FreshDatabase, tmp_path: Path) -> None:
+    typed = Shell(places={".liyagent/": f"{tmp_path}/"})
+    for line in commands_of(DOCUMENT):
+        typed.type(line)
+    said = list(typed.said.values())
+    assert said[0] == "disk-keeper: would be new\n"
+    assert said[1] == said[5] == "disk-keeper version 1\n"
+    assert "version 1, enabled" in said[3]
+    agent = Agent.objects.get()
+    assert (agent.version, agent.is_contained) == (1, False)
+    assert not ConfigVersion.objects.get().is_contained
+
+
+def test_its_hook_is_registered_as_it_is_written() -> None:
+    (module,) = PYTHON.findall((DOCS / DOCUMENT).read_text())
+    exec(compile(module, DOCUMENT, "exec"), {})  # noqa: S102 - what a reader is told to write
+    assert HOOKS.pop("working_dir_only")
+
+
+def test_it_names_the_channels_and_codes_there_are() -> None:
+    text = (DOCS / DOCUMENT).read_text()
+    for name in (*CHANNELS, f'"{ANY}"'):
+        assert f"`{name}`" in text, name
+    codes = {it.value for it in EndError}
+    named = re.findall(r"`((?:cap|guardrail|hook|channel)\.\w+)`", text)
+    assert set(named) <= codes
+    assert {it for it in codes if it.startswith("cap.")} <= set(named)
