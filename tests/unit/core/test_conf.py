@@ -38,6 +38,8 @@ def test_a_lease_lasts_eight_seconds_and_is_looked_for_every_three(tmp_path: Pat
         ("LIYAGENT_RUN_SLOTS", "9" * 5000, "from 1 to 10000"),
         ("LIYAGENT_RUN_SLOTS", "0", "from 1 to 10000"),
         ("LIYAGENT_RUN_SLOTS", "٣", "from 1 to 10000"),
+        ("LIYAGENT_CARRY_MEMORY_MB", "383", "0 for none, or a number from 384"),
+        ("LIYAGENT_CARRY_MEMORY_MB", "-1", "from 0 to 1000000"),
         ("LIYAGENT_LEASE_SECONDS", "nan", "from 0.2 to 600"),
         ("LIYAGENT_LEASE_SECONDS", "1e999", "from 0.2 to 600"),
         ("LIYAGENT_LOG_LEVEL", "loud", "one of DEBUG"),
