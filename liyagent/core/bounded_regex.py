@@ -199,7 +199,8 @@ class BoundedRegex:
                 raise BadInput("has flags in the middle; only (?i) at the beginning is taken here")
             return self._sequence(inner, target)
         if operator in {"MAX_REPEAT", "MIN_REPEAT"}:
-            return self._repeat(*operand, target)
+            least, most, inner = operand
+            return self._repeat(least, most, inner, target)
         if operator == "AT":
             return self._add(None, str(operand), target)
         return self._add(self._letter(operator, operand), "", target)

@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 
 from liyagent.core.errors import BadInput
-from liyagent.gateway.data_rules import DataRule, read_path, read_regex
+from liyagent.gateway.data_rules import ANYWHERE, DataRule, read_path, read_regex
 from liyagent.gateway.models import DataAction, DataKind, DataPolicy, Policy
 from liyagent.gateway.policies import PolicySet, parse_policies
 from liyagent.gateway.versioned import ByVersion
@@ -45,18 +45,19 @@ def _cedar() -> PolicySet:
 
 
 def _rule(row: DataPolicy) -> DataRule:
-    known = {
-        "name": row.name,
-        "kind": row.kind,
-        "tools": row.tools,
-        "denies": row.action != DataAction.MASK,
-    }
+    rule = DataRule(
+        name=row.name,
+        kind=row.kind,
+        path=(ANYWHERE,),
+        tools=row.tools,
+        denies=row.action != DataAction.MASK,
+    )
     try:
         regex = read_regex(row.regex) if row.kind == DataKind.REGEX else None
-        return DataRule(path=read_path(row.path), regex=regex, **known)
+        return replace(rule, path=read_path(row.path), regex=regex)
     except BadInput as error:
         logger.exception("data policy %s cannot be read; what it covers is refused", row)
-        return DataRule(path=("*",), fault=str(error), **known)
+        return replace(rule, fault=str(error))
 
 
 _policies = ByVersion(_load)

@@ -15,7 +15,7 @@ from liyagent.gateway.policy_versions import LONGEST_NOTE
 POSTURES = [it.value for it in Posture]
 
 
-class PolicySetSerializer(serializers.Serializer[Policy]):
+class PolicySetSerializer(serializers.Serializer[Any]):
     """A set by its newest version; `active_version` is null unless one of its versions is in force."""
 
     name = serializers.CharField()
@@ -30,20 +30,24 @@ class PolicySetPage(serializers.Serializer[Any]):
     next = serializers.CharField(allow_null=True)
 
 
+VERSION_FIELDS = ("name", "version", "is_active", "created_by", "created_at", "note")
+
+
 class PolicyVersionSerializer(serializers.ModelSerializer[Policy]):
     """One version: who added it, when and why, and whether it is in force."""
 
     class Meta:
         model = Policy
-        fields = ("name", "version", "is_active", "created_by", "created_at", "note")
+        fields = VERSION_FIELDS
         read_only_fields = fields
 
 
-class PolicyTextSerializer(PolicyVersionSerializer):
+class PolicyTextSerializer(serializers.ModelSerializer[Policy]):
     """The same with its text."""
 
-    class Meta(PolicyVersionSerializer.Meta):
-        fields = (*PolicyVersionSerializer.Meta.fields, "text")
+    class Meta:
+        model = Policy
+        fields = (*VERSION_FIELDS, "text")
         read_only_fields = fields
 
 
