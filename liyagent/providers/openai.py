@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import httpx2
 
-from liyagent.providers.endpoint import EndpointClient, Fold
+from liyagent.providers.endpoint import EndpointClient
+from liyagent.providers.event_stream import Fold
 from liyagent.providers.openai_stream import OpenAIFold
 from liyagent.providers.openai_wire import read_answer, request_body
 from liyagent.providers.types import ModelAnswer, ModelRejected, ModelRequest

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from liyagent.providers.script import BadScript, Script, play, read_script
 from liyagent.providers.types import Finish, Message, Role
@@ -128,7 +128,7 @@ class ModelServer:
         """The body of every request so far."""
         return [recorded.body for recorded in self.requests]
 
-    def start(self) -> ModelServer:
+    def start(self) -> Self:
         """Answer from now on, on threads of its own."""
         self._thread.start()
         return self
@@ -139,7 +139,7 @@ class ModelServer:
         self._http.shutdown()
         self._http.server_close()
 
-    def __enter__(self) -> ModelServer:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, *_: object) -> None:

@@ -70,7 +70,9 @@ def test_cumulative_chunks_of_three_writes_are_three_writes(
     calls = writes(server, "call_aXk1", "call_bXk2", "call_cXk3")
     if isinstance(server, AnthropicServer):
         told = [list(enumerate(calls[:most])) for most in (1, 2, 3)]
-        events = [it for part in told for at, block in part for it in block_events(at, block)]
+        events: list[Any] = [
+            it for part in told for at, block in part for it in block_events(at, block)
+        ]
         ending = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}
         events += [ending, {"type": "message_stop"}]
     else:
