@@ -53,7 +53,7 @@ TITLES = {
     HTTPStatus.CONFLICT: "The thing is no longer in the state this needs.",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is too large.",
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "The body is not application/json.",
-    HTTPStatus.TOO_MANY_REQUESTS: "Too many requests; `Retry-After` says when to ask again.",
+    HTTPStatus.TOO_MANY_REQUESTS: "Too many bad keys from this address; `Retry-After` says when to ask again.",
     HTTPStatus.INTERNAL_SERVER_ERROR: "Something went wrong here; the log names the request id.",
     HTTPStatus.SERVICE_UNAVAILABLE: "Not now; `Retry-After` says when to ask again.",
 }
@@ -80,7 +80,7 @@ class GuardedSchema(AutoSchema):
 
     def get_summary(self) -> str:
         """Return the first line of the method's docstring."""
-        return _lines(getattr(self.view, self.method.lower()))[0]
+        return _lines(getattr(self.view, self.method.lower()))[0].rstrip(".")
 
     def get_description(self) -> str:  # type: ignore[override]  # as the package itself has it
         """Return the view's docstring, and which permissions the operation needs."""
@@ -111,6 +111,7 @@ def document_errors(result: dict[str, Any], **_more: Any) -> dict[str, Any]:
         for method, operation in operations.items():
             for status in _statuses(path, method, operation):
                 operation["responses"].setdefault(str(int(status)), problem(status))
+            operation["responses"] = dict(sorted(operation["responses"].items()))
     return result
 
 
@@ -130,6 +131,7 @@ def _statuses(path: str, method: str, operation: dict[str, Any]) -> list[HTTPSta
         HTTPStatus.BAD_REQUEST,
         HTTPStatus.UNAUTHORIZED,
         HTTPStatus.FORBIDDEN,
+        HTTPStatus.TOO_MANY_REQUESTS,
         HTTPStatus.INTERNAL_SERVER_ERROR,
     ]
     # What is not there may be named in the path, or in the body.

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_schema_conformance,
@@ -101,6 +102,7 @@ def test_with_a_key_for_everything_nothing_breaks_and_all_is_as_described(
 def operations(port: int, headers: dict[str, str]) -> Iterator[Any]:
     loaded = schemathesis.openapi.from_url(f"http://127.0.0.1:{port}/api/schema", headers=headers)
     for result in loaded.get_all_operations():
+        assert isinstance(result, Ok)
         yield result.ok()
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 import psycopg
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 
 from liyagent.access.models import ApiKey
 from liyagent.agents.models import Agent
@@ -174,6 +175,21 @@ def test_a_right_taken_away_ends_the_stream(
         user.user_permissions.clear()
     else:
         User.objects.filter(id=user.id).update(is_active=False)
+    assert [it.event for it in blocks if it.event] == []
+
+
+def test_a_session_that_ends_ends_its_stream(
+    port: int, run: Run, monkeypatch: pytest.MonkeyPatch, fresh_db: FreshDatabase
+) -> None:
+    monkeypatch.setattr(stream, "CHECK_SECONDS", 0.05)
+    browser = Client()
+    browser.force_login(make_user("rita", *READER))
+    listening = Stream(port=port, token="")
+    cookie = f"sessionid={browser.cookies['sessionid'].value}"
+    assert listening.open(path_of(run), Cookie=cookie) == 200
+    blocks = listening.blocks()
+    assert [next(blocks).lines for _ in range(3)] == [["retry: 1000"], [": "], [": "]]
+    browser.logout()
     assert [it.event for it in blocks if it.event] == []
 
 
