@@ -100,7 +100,8 @@ def test_the_mark_is_asked_when_the_child_can_take_the_bytes_and_not_before(
         asked.append("asked")
         return True
 
-    long = a_payload(args={"title": "x" * 300_000}, key="long", timeout_seconds=0.3)
+    # A line that leaves no page of the pipe free: the next one has begun to be written, and not to leave.
+    long = a_payload(args={"title": "x" * 64_000}, key="long", timeout_seconds=0.3)
     with ThreadPoolExecutor(2) as pool:
         filling = pool.submit(mcp.call, server.address, long, always)
         until(has_begun_to_leave)
@@ -142,6 +143,7 @@ def test_a_child_that_dies_after_the_write_leaves_it_unknown_and_the_next_use_st
     server.next("create_issue", die_after=True)
     outcome = write(server)
     assert outcome.fate is Fate.UNKNOWN
+    assert "the command ended" in outcome.error
     assert len(server.effects("create_issue")) == len(server.calls("create_issue")) == 1
     assert write(server, key="another").fate is Fate.DONE
     assert len(pids(server)) == 2
@@ -163,6 +165,25 @@ def test_a_child_that_is_gone_before_the_write_means_that_nothing_was_lost(
 @pytest.mark.field("FL-75")
 def test_a_read_whose_child_died_is_made_again_by_another(server: StdioServer) -> None:
     server.next("get_issue", die_before=True)
+    assert read(server).fate is Fate.DONE
+    assert len(pids(server)) == 2
+
+
+def test_the_death_of_a_child_that_was_given_up_leaves_its_successor_alone(
+    server: StdioServer,
+) -> None:
+    """A catalogue that cannot be read ends a session; its last call is still waited for beside the next child."""
+    assert read(server).fate is Fate.DONE
+    server.next("create_issue", before=30)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(write, server, timeout_seconds=30)
+        until(lambda: server.calls("create_issue") != [])
+        server.next("tools/list", rpc_error=-32603)
+        with pytest.raises(CatalogueUnreadable):
+            mcp.list_tools(server.address)
+        assert read(server).fate is Fate.DONE
+        os.kill(pids(server)[0], signal.SIGKILL)
+        assert waiting.result().fate is Fate.UNKNOWN
     assert read(server).fate is Fate.DONE
     assert len(pids(server)) == 2
 
