@@ -1,6 +1,6 @@
 # Each target does its own set-up in .venv; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help up test test-pgbouncer check demo trials guards bench promises fuzz
+.PHONY: help up test test-pgbouncer test-edge check demo trials guards bench promises fuzz
 
 # ARGS goes to the command behind the target. FULL and JSON are read by the commands themselves.
 ARGS ?=
@@ -28,6 +28,11 @@ test-pgbouncer: .venv/.ok-tests ## run two app processes behind PgBouncer (its D
 	@PATH="$$PATH:/usr/sbin"; command -v pgbouncer >/dev/null || \
 	    { echo "pgbouncer is needed: apt-get install pgbouncer" >&2; exit 1; }
 	@$(PY) -m pytest tests/processes/pgbouncer/transaction_mode.py $(ARGS)
+
+test-edge: .venv/.ok-tests ## run two app processes behind nginx (its Debian package must be installed)
+	@PATH="$$PATH:/usr/sbin"; command -v nginx >/dev/null || \
+	    { echo "nginx is needed: apt-get install nginx-light" >&2; exit 1; }
+	@$(PY) -m pytest tests/processes/edge/behind_nginx.py $(ARGS)
 
 check: .venv/.ok-tests ## lint, format, types, import contracts, missing migrations
 	@echo "ruff check" && $(PY) -m ruff check .

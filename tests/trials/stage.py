@@ -93,12 +93,12 @@ class Stage:
         """Send a signal to the whole process group of `name`."""
         os.killpg(self.pid(name), number)
 
-    def start(self, name: str) -> None:
-        """Start a fresh process `name`, and take away what is left of the one before."""
+    def start(self, name: str, *, port: int | None = None) -> None:
+        """Start a fresh process `name`, on any free port unless told; take away what is left of the one before."""
         if name in self.processes:
             self.processes[name].end()
         self.lives += 1
-        port = free_port()
+        port = port or free_port()
         service = Service(
             name=name,
             command=[*self.apart, sys.executable, "manage.py", "serve", "--port", str(port)],
