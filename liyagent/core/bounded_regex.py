@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
-from re import _parser as parser  # type: ignore[attr-defined]  # it has no types
+from importlib import import_module
 from typing import Any
 
 from liyagent.core.errors import BadInput, LiyagentError
+
+# Python's own reader of expressions: it has no types, and gives the tree that is walked here.
+parser: Any = import_module("re._parser")
 
 LONGEST = 500
 MOST_NODES = 3000
