@@ -33,7 +33,7 @@ class KeyList(GuardedView):
     def get(self, request: Request) -> Response:
         """Answer with a page of the keys of who asks, newest first."""
         asked = once_each(request.query_params)
-        page = list_keys(request.user, asked)
+        page = list_keys(request.user.get_username(), asked)
         following = urlencode({**asked, "cursor": page.next_cursor})
         return Response(
             {
@@ -75,8 +75,9 @@ class KeyRevoke(GuardedView):
     @extend_schema(summary="Revoke an API key", request=None, responses=KeySerializer)
     def post(self, request: Request, prefix: str) -> Response:
         """End a key at once."""
-        owner = None if holds(request, END_ANY_KEY) else request.user
-        revoke_key(prefix, actor=request.user.get_username(), owner=owner)
+        actor = request.user.get_username()
+        owner = None if holds(request, END_ANY_KEY) else actor
+        revoke_key(prefix, actor=actor, owner=owner)
         return Response(KeySerializer(ApiKey.objects.get(prefix=prefix)).data)
 
 

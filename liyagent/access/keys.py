@@ -87,15 +87,15 @@ def create_key(
     return NewKey(key=key, token=f"{SCHEME}_{prefix}_{secret}")
 
 
-def revoke_key(prefix: str, *, actor: str, owner: User | None = None) -> None:
-    """End a key at once, with an `owner` one of theirs alone.
+def revoke_key(prefix: str, *, actor: str, owner: str | None = None) -> None:
+    """End a key at once, with the name of an `owner` one of theirs alone.
 
     Raises `KeyUnknown` where none of this prefix is in force or expired.
     """
     with transaction.atomic():
         keys = ApiKey.objects.filter(prefix=clean_text(prefix), revoked_at=None)
         if owner is not None:
-            keys = keys.filter(user=owner)
+            keys = keys.filter(user__username=owner)
         if keys.update(revoked_at=DatabaseNow()) != 1:
             raise KeyUnknown(f"there is no API key {prefix[:80]!r} to revoke")
         record("api_key.revoked", actor=actor, detail={"key": prefix})

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.contrib.auth.models import User
-
 from liyagent.access.models import ApiKey
 from liyagent.core.errors import BadInput
 from liyagent.core.plain import clean_text
@@ -24,13 +22,13 @@ class KeysPage:
     next_cursor: str
 
 
-def list_keys(owner: User, asked: Mapping[str, str]) -> KeysPage:
-    """Return the page of `owner`'s keys that `asked` (of `FILTERS`) names. Raises `BadInput`."""
+def list_keys(owner: str, asked: Mapping[str, str]) -> KeysPage:
+    """Return the page of the keys of the user `owner` that `asked` (of `FILTERS`) names. Raises `BadInput`."""
     unknown = [name for name in asked if name not in FILTERS]
     if unknown:
         raise BadInput(f"{unknown[0]!r} is not known here; the known ones are {', '.join(FILTERS)}")
     limit = _limit(asked.get("limit", str(PAGE)))
-    rows = ApiKey.objects.filter(user=owner).order_by("-id")
+    rows = ApiKey.objects.filter(user__username=owner).order_by("-id")
     if "cursor" in asked:
         last = rows.filter(prefix=clean_text(asked["cursor"])).first()
         if last is None:

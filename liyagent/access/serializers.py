@@ -21,22 +21,25 @@ class KeyInput(StrictSerializer):
     days = serializers.IntegerField(min_value=1, max_value=MOST_DAYS, allow_null=True, default=None)
 
 
+SHOWN: tuple[str, ...] = (
+    "prefix",
+    "name",
+    "scopes",
+    "created_by",
+    "created_at",
+    "expires_at",
+    "revoked_at",
+    "last_used_at",
+)
+
+
 class KeySerializer(serializers.ModelSerializer[ApiKey]):
     """A key."""
 
     class Meta:
         model = ApiKey
-        fields = (
-            "prefix",
-            "name",
-            "scopes",
-            "created_by",
-            "created_at",
-            "expires_at",
-            "revoked_at",
-            "last_used_at",
-        )
-        read_only_fields = fields
+        fields = SHOWN
+        read_only_fields = SHOWN
 
 
 class NewKeySerializer(KeySerializer):
@@ -45,7 +48,7 @@ class NewKeySerializer(KeySerializer):
     token = serializers.CharField(read_only=True)
 
     class Meta(KeySerializer.Meta):
-        fields = (*KeySerializer.Meta.fields, "token")
+        fields = (*SHOWN, "token")
         read_only_fields = fields
 
 

@@ -27,7 +27,8 @@ def query(sql: str, *values: Any) -> list[tuple[Any, ...]] | None:
     try:
         with connection.cursor() as cursor:
             cursor.execute(sql, values)
-            return cursor.fetchall()
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+            return rows
     except DatabaseError:
         connection.close()
         return None

@@ -63,8 +63,11 @@ def test_the_document_says_of_an_empty_default_that_it_is_empty(tmp_path: Path) 
         "LIYAGENT_DIGEST_KEY",
         "LIYAGENT_ALLOWED_ORIGINS",
         "LIYAGENT_ALLOWED_PRIVATE_HOSTS",
+        "LIYAGENT_COMMANDS_FILE",
+        "LIYAGENT_HOOK_MODULES",
     }
-    assert (conf.digest_key, conf.allowed_origins, conf.allowed_private_hosts) == (b"", (), ())
+    assert (conf.digest_key, conf.commands_file) == (b"", None)
+    assert {conf.allowed_origins, conf.allowed_private_hosts, conf.hook_modules} == {()}
 
 
 def test_the_document_tells_of_the_places_that_are_defaults(tmp_path: Path) -> None:

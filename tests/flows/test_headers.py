@@ -19,7 +19,7 @@ from tests.databases import FreshDatabase
 ROOT = Path(__file__).resolve().parents[2]
 INLINE = re.compile(
     r"<script(?![^>]*\bsrc=)(?![^>]*type=.application/json)|\son\w+=|javascript:",
-    re.IGNORECASEGNORECASE,
+    re.IGNORECASE,
 )
 SHOW = """
 import django; django.setup()
