@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from django import forms
@@ -12,7 +13,7 @@ from django.http import HttpRequest
 
 from liyagent.agents.containment import contain_agent, release_agent
 from liyagent.agents.definitions import save_agent
-from liyagent.agents.fields import CHECKS, problems_of
+from liyagent.agents.fields import CHECKS, DEFAULTS, problems_of
 from liyagent.agents.models import Agent, AgentVersion
 from liyagent.core.errors import LiyagentError
 from liyagent.core.forms import PlainJSONField
@@ -32,7 +33,10 @@ class AgentForm(forms.ModelForm[Agent]):
         return {**self.cleaned_data, **key}
 
     def clean(self) -> dict[str, Any]:
-        """Show each problem beside its field."""
+        """Show each problem beside its field; a list or object left empty has its default."""
+        for name, value in self.cleaned_data.items():
+            if value is None and name in DEFAULTS:
+                self.cleaned_data[name] = deepcopy(DEFAULTS[name])
         for name, problem in problems_of(self.definition())[1].items():
             if name not in self.errors:
                 self.add_error(name if name in self.fields else None, problem)
