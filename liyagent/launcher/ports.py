@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+from collections.abc import Collection
 
 from liyagent.launcher.errors import PortTaken
 from liyagent.launcher.processes import command_of, listener_on
@@ -11,14 +12,18 @@ from liyagent.launcher.processes import command_of, listener_on
 LAST_PORT = 65_535
 
 
-def check_free(port: int, *, option: str) -> None:
-    """Raise `PortTaken` if something listens on `port`: who does, and which port `option` could name instead."""
+def check_free(port: int, *, option: str, asked: Collection[int] = ()) -> None:
+    """Raise `PortTaken` if something listens on `port`: who does, and which port `option` could name instead.
+
+    None of those `asked` for is proposed.
+    """
     reason = _refusal(port)
     if reason is None:
         return
     if reason.errno != errno.EADDRINUSE:
         raise PortTaken(f"port {port} cannot be used ({reason.strerror}); give another: {option}")
-    instead = next((it for it in range(port + 1, LAST_PORT) if _refusal(it) is None), None)
+    others = (it for it in range(port + 1, LAST_PORT) if it not in asked)
+    instead = next((it for it in others if _refusal(it) is None), None)
     raise PortTaken(
         f"port {port} is taken by {_holder(port)}; end it, or give another"
         + (f": {option} {instead}" if instead else f" with {option}")

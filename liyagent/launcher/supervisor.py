@@ -66,9 +66,7 @@ class Supervisor:
         state.prepare()
         with state.held(), self._signals_counted(), ExitStack() as stack:
             end_left(self._record, say=self._say)
-            for port in self._plan.ports:
-                check_free(port, option="--port")
-            check_free(self._plan.vendors_port, option="--vendors-port")
+            self._check_ports()
             stack.callback(self._record.forget)
             try:
                 env = self._environment(self._database(stack))
@@ -83,6 +81,12 @@ class Supervisor:
             self._say("stopping (once more to cut short)")
         self._say("stopped")
         return 0
+
+    def _check_ports(self) -> None:
+        asked = (*self._plan.ports, self._plan.vendors_port)
+        for port in self._plan.ports:
+            check_free(port, option="--port", asked=asked)
+        check_free(self._plan.vendors_port, option="--vendors-port", asked=asked)
 
     @contextmanager
     def _signals_counted(self) -> Iterator[None]:

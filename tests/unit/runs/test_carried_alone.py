@@ -80,6 +80,7 @@ def test_one_run_is_taken_by_a_living_holder_when_it_is_due(server: Server) -> N
     assert take_one(connection, add_holder(connection), run) == []
     connection.execute("UPDATE runs_run SET not_before = liyagent_now()")
     assert due_alone(connection) == [run]
+    assert take(connection, add_holder(connection)) == []
     assert take_one(connection, add_holder(connection, seconds=-1), run) == []
     assert take_one(connection, add_holder(connection, is_draining=True), run) == []
     assert take_one(connection, add_holder(connection), run) == [(run, 4)]
