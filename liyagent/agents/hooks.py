@@ -70,7 +70,8 @@ def register_hook(name: str) -> Callable[[H], H]:
     def register(hook: H) -> H:
         if name in HOOKS or not 0 < len(name) <= MOST_NAME or not name.isidentifier():
             raise ValueError(f"hook {name!r}: wants a free name of letters, digits and _")
-        if not (isinstance(hook, type) and issubclass(hook, Hook)):
+        given: object = hook
+        if not (isinstance(given, type) and issubclass(given, Hook)):
             raise ValueError(f"hook {name!r}: wants a subclass of Hook")
         HOOKS[name] = hook()
         return hook

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from liyagent.agents.channels import ANY, CHANNELS
-from liyagent.agents.hooks import HOOKS
+from liyagent.agents.hooks import HOOKS, Hook
 from liyagent.agents.models import Agent, ConfigVersion
 from runs.endings import EndError
 from tests.databases import FreshDatabase
@@ -32,7 +32,7 @@ def test_its_commands_work_in_their_order(fresh_db: FreshDatabase, tmp_path: Pat
 def test_its_hook_is_registered_as_it_is_written() -> None:
     (module,) = PYTHON.findall((DOCS / DOCUMENT).read_text())
     exec(compile(module, DOCUMENT, "exec"), {})  # noqa: S102 - what a reader is told to write
-    assert HOOKS.pop("working_dir_only")
+    assert isinstance(HOOKS.pop("working_dir_only"), Hook)
 
 
 def test_it_names_the_channels_and_codes_there_are() -> None:

@@ -73,7 +73,7 @@ def test_a_module_registers_what_an_agent_then_may_name(
     )
     monkeypatch.syspath_prepend(tmp_path)
     import_hook_modules(["my_hooks"])
-    assert HOOKS.pop("from_a_module")
+    assert isinstance(HOOKS.pop("from_a_module"), Hook)
 
 
 def test_a_hook_that_this_process_does_not_know_refuses_its_start(
