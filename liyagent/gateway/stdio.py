@@ -92,6 +92,7 @@ class _Wire:
         self._calls: dict[int, tuple[Exchange, float]] = {}
         self._replies: set[asyncio.Task[None]] = set()
         self._garbage = 0
+        self._ended = ""
 
     async def calls_settled(self) -> None:
         """Wait until every call that was written, or is to be, is settled."""
@@ -131,6 +132,9 @@ class _Wire:
             self._end(f"the command takes no input: {error}")
 
     def _end(self, reason: str) -> None:
+        if self._ended:
+            return
+        self._ended = reason
         logger.warning("server %s: %s", self._server, reason)
         self.break_off(reason)
         self._on_end(reason)
@@ -141,6 +145,9 @@ class _Wire:
         exchange = self._find((message.params or {}).get("_meta", {}).get(CALL_ID))
         if exchange is None or not exchange.take():
             await self._answer_sdk(message.id)
+            return
+        if self._ended:
+            exchange.break_off(self._ended)
             return
         self._forget_late()
         self._calls[message.id] = (
