@@ -6,15 +6,12 @@ import logging
 import os
 from threading import Event
 
-from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 logger = logging.getLogger(__name__)
 
 CHANNEL = "liyagent_queued"
 NOTIFY = f"NOTIFY {CHANNEL}"
-# Woken by the database too, a runner polls for what nobody tells of: a time that came, a lost word.
-SLOWER_WHILE_LISTENING = 4
 
 QUEUED = Event()
 
@@ -50,12 +47,6 @@ class Bell:
 
 
 BELL = Bell()
-
-
-def pause_seconds() -> float:
-    """Return how long a runner may wait for `QUEUED` before it looks by itself."""
-    is_told = BELL.is_heard.is_set()
-    return settings.LIYAGENT.poll_seconds * (SLOWER_WHILE_LISTENING if is_told else 1)
 
 
 def tell_queued() -> None:

@@ -14,7 +14,7 @@ from pytest_django import Settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from runs.listen import listen_until
-from runs.wake import BELL, QUEUED, SLOWER_WHILE_LISTENING, pause_seconds, tell_queued
+from runs.wake import BELL, QUEUED, tell_queued
 from tests.fakes.pooler import Pooler
 from tests.unit.runs.sql import (
     NEXT,
@@ -165,9 +165,7 @@ def test_a_session_that_is_ended_is_made_anew_and_looks_at_what_it_missed(
     assert heard(lambda: queue(connection))
 
 
-def test_behind_a_pooler_nobody_listens_and_the_poll_is_not_slowed(
-    server: Server, settings: Settings
-) -> None:
+def test_behind_a_pooler_nobody_listens(server: Server, settings: Settings) -> None:
     pooler = Pooler(server.url)
     settings.LIYAGENT = dataclasses.replace(settings.LIYAGENT, direct_database_url=pooler.url)
     ended = Event()
@@ -176,14 +174,7 @@ def test_behind_a_pooler_nobody_listens_and_the_poll_is_not_slowed(
     thread.join(0.1)
     assert thread.is_alive()  # a thread that ends would end the process
     assert not BELL.is_heard.is_set()
-    assert pause_seconds() == settings.LIYAGENT.poll_seconds
     ended.set()
     thread.join(5)
     assert not thread.is_alive()
     pooler.close()
-
-
-def test_the_poll_is_slower_while_the_database_tells(
-    server: Server, listening: None, settings: Settings
-) -> None:
-    assert pause_seconds() == settings.LIYAGENT.poll_seconds * SLOWER_WHILE_LISTENING
