@@ -116,10 +116,18 @@ def _patterns(value: Any) -> list[str]:
     wants = f"a list of at most {MOST_PATTERNS} patterns such as jira/create_issue, jira/* or *"
     if not isinstance(value, list) or len(value) > MOST_PATTERNS:
         raise ValueError(wants)
-    wrong = [it for it in value if not (isinstance(it, str) and PATTERN.fullmatch(it))]
+    wrong = [it for it in value if not _is_pattern(it)]
     if wrong:
         raise ValueError(f"{wants}; {wrong[0]!r} is none")
     return list(value)
+
+
+def _is_pattern(value: Any) -> bool:
+    return (
+        isinstance(value, str)
+        and PATTERN.fullmatch(value) is not None
+        and clean_text(value) == value
+    )
 
 
 def _hooks(value: Any) -> list[str]:
@@ -169,7 +177,7 @@ def _user(or_nothing: str) -> Check:
         if value == "":
             return ""
         users = get_user_model().objects
-        is_name = isinstance(value, str) and "\x00" not in value
+        is_name = isinstance(value, str) and clean_text(value) == value
         if not is_name or not users.filter(username=value, is_active=True).exists():
             raise ValueError(wants)
         return str(value)

@@ -17,6 +17,7 @@ from typing import Any
 from liyagent.core import personal_data
 from liyagent.core.bounded_regex import BoundedRegex, TooSlow
 from liyagent.core.errors import BadInput
+from liyagent.core.plain import clean_text
 
 DIRECTIONS = ("input", "output")
 MOST_CHECKS = 50
@@ -159,8 +160,10 @@ def _pattern(value: dict[str, Any], place: str) -> dict[str, str]:
     name, pattern = value.get("name"), value.get("pattern")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ValueError(f"{place}.name: 1 to 80 letters, digits, -, _ and .")
-    if not isinstance(pattern, str):
-        raise ValueError(f"{place}.pattern: a regular expression")
+    if not isinstance(pattern, str) or clean_text(pattern) != pattern:
+        raise ValueError(
+            f"{place}.pattern: a regular expression, written in text that can be stored"
+        )
     try:
         regex = _regex(pattern)
     except BadInput as error:

@@ -75,6 +75,22 @@ def test_a_body_that_is_no_definition_is_refused(admin: Api, body: bytes, said: 
     assert said in answer.data["detail"]
 
 
+@pytest.mark.field("FL-32")
+def test_words_that_cannot_be_stored_are_refused_or_made_storable(admin: Api) -> None:
+    name = {"kind": "pattern", "name": "n", "pattern": "\x00|\ud83d"}
+    for fields in (
+        {"guardrails": {"output": [name]}},
+        {"tool_patterns": ["a/\x00"]},
+        {"owner": "\ud83d"},
+        {"hooks": ["\x00"]},
+        {"channels": ["\ud83d"]},
+        {"guardrails": {"\x00": []}},
+        {"\ud83d": 1},
+    ):
+        assert put(admin, "disk", **fields).status in {200, 201, 400}, fields
+    assert put(admin, "disk", instructions="a\x00b").data["instructions"] == "a\ufffdb"
+
+
 def test_a_version_that_is_not_the_expected_one_is_a_conflict(admin: Api) -> None:
     assert put(admin, "disk", expected_version=1).data["code"] == "agent.version_moved"
     assert not Agent.objects.exists()

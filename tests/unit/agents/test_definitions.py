@@ -142,6 +142,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"guardrails": {"input": [{"kind": "pattern", "name": "secret", "pattern": "secret"}]}},
         "input[0].name: a name that the pattern itself does not find",
     ),
+    ({"tool_patterns": ["a/b\x00"]}, "is none"),
+    ({"owner": "a\ud83d"}, "it wants the name of an active user"),
+    (
+        {"guardrails": {"input": [{"kind": "pattern", "name": "n", "pattern": "a\x00"}]}},
+        "input[0].pattern: a regular expression, written in text that can be stored",
+    ),
     ({"instruction": "x"}, "instruction is not known; the known fields are key, name"),
 ]
 
