@@ -19,7 +19,7 @@ SERVER_CLOCK = re.compile(
     r"\b(now\(\)|clock_timestamp|current_timestamp|localtimestamp)", re.IGNORECASE
 )
 # The server's start and a connection's are told by this clock: the grace of a sweep is measured by it.
-GRACE = "clock_timestamp() < make_interval(secs => p_grace_seconds)"
+GRACE = "clock_timestamp() >= make_interval(secs => p_grace_seconds)"
 
 
 PLACES = "runs", "liyagent/leases"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from tests.guards.alone import ALONE
 from tests.guards.guard import Guard
+from tests.guards.models import MODELS
+from tests.guards.taking_over import TAKING_OVER
 
 STEP, TAKE, CLAIM = "runs/sql/step.sql", "runs/sql/take.sql", "runs/sql/claim.sql"
 LOOP, SCOPE = "runs/loop.py", "runs/scope.py"
@@ -15,10 +17,6 @@ TAKES = "tests/unit/runs/test_take_and_claim.py::"
 MARKS = "tests/unit/runs/test_marks.py::"
 CARRYING = "tests/unit/runs/carrying/"
 IN_DOUBT = f"{CARRYING}test_in_doubt_calls.py::"
-STREAMS = "tests/unit/providers/test_openai_stream.py::"
-MESSAGES = "tests/unit/providers/test_anthropic.py::"
-HINTS = "tests/unit/runs/test_hint.py::"
-FAILOVER = f"{CARRYING}test_failover.py::"
 BROKEN = f"{CARRYING}test_broken_checkpoints.py::"
 RESENDS = f"{CARRYING}test_resends.py::"
 EDITED = f"{CARRYING}test_edited_marks.py::"
@@ -53,6 +51,8 @@ def _fence(writer: str, before: str) -> tuple[Guard, Guard]:
 
 GUARDS: tuple[Guard, ...] = (
     *ALONE,
+    *TAKING_OVER,
+    *MODELS,
     *_fence(
         "the step",
         "parts = p_part + 1,\n            timeline = liyagent_timeline()",
@@ -312,105 +312,6 @@ GUARDS: tuple[Guard, ...] = (
         tests=(f"{MARKS}test_the_same_intent_after_an_unknown_outcome_is_named_and_not_marked",),
     ),
     Guard(
-        name="grace after a reconnect",
-        file=CLAIM,
-        search="GREATEST(backend_start, pg_postmaster_start_time())",
-        replace="pg_postmaster_start_time()",
-        tests=(
-            f"{TAKES}test_nothing_is_claimed_for_lapse_until_one_grace_after_the_sweeper_s_reconnect",
-        ),
-    ),
-    Guard(
-        name="hint: the lease has passed",
-        file=CLAIM,
-        search="AND h.life_lock = p_life_lock\n        AND h.renew_by < liyagent_now() FOR",
-        replace="AND h.life_lock = p_life_lock\n        FOR",
-        tests=(f"{HINTS}test_a_free_lock_before_the_end_of_the_lease_claims_nothing",),
-    ),
-    Guard(
-        name="hint: the lock is free at the claim",
-        file=CLAIM,
-        search="IF NOT FOUND OR liyagent_is_locked(p_life_lock) THEN",
-        replace="IF NOT FOUND THEN",
-        tests=(f"{HINTS}test_a_lock_that_is_kept_claims_nothing_however_late_the_renewal",),
-    ),
-    Guard(
-        name="hint: the lock that was seen free is the one still named",
-        file=CLAIM,
-        search="h.id = p_silent AND h.life_lock = p_life_lock",
-        replace="h.id = p_silent",
-        tests=(f"{HINTS}test_a_holder_that_took_a_lock_anew_between_two_looks_is_not_claimed",),
-    ),
-    Guard(
-        name="hint: two looks",
-        file="runs/hint.py",
-        search="            if now - since >= LOOK_SECONDS:",
-        replace="            if now >= since:",
-        tests=(f"{HINTS}test_a_lock_free_in_two_looks_after_the_lease_claims_each_run_once",),
-    ),
-    Guard(
-        name="hint: grace after a reconnect",
-        file=CLAIM,
-        search="    IF NOT liyagent_may_claim(p_grace_seconds) THEN RETURN; END IF;\n    PERFORM 1",
-        replace="    PERFORM 1",
-        tests=(
-            f"{HINTS}test_nothing_is_claimed_by_hint_until_one_grace_after_the_watcher_s_reconnect",
-        ),
-    ),
-    Guard(
-        name="hint: no proof, so deadlines stay",
-        file=CLAIM,
-        search="liyagent_claim(v_runs, v_attempts, 'hint', NULL)",
-        replace="liyagent_claim(v_runs, v_attempts, 'hint', p_silent)",
-        tests=(
-            f"{HINTS}test_a_hint_is_no_proof_so_the_marks_of_the_silent_holder_keep_their_deadlines",
-        ),
-    ),
-    Guard(
-        name="no life-lock behind a pooler",
-        file="liyagent/leases/life_lock.py",
-        search="not leads_to_its_server(connection) or ",
-        replace="",
-        tests=(f"{HINTS}test_a_holder_behind_a_pooler_keeps_no_lock_and_is_left_to_lapse",),
-    ),
-    Guard(
-        name="failover: an unmarked write counts as marked",
-        file="runs/resume.py",
-        search="if row is None and counts_as_marked(",
-        replace="if row is not None and counts_as_marked(",
-        tests=(f"{FAILOVER}test_a_blind_write_whose_mark_was_lost_is_unknown_and_not_sent_again",),
-    ),
-    Guard(
-        name="failover: the vendor's window counts from the run's beginning",
-        file="runs/resume.py",
-        search="scope.mark_sending(verdict, payload, made_after=checkpoint.run.created_at)",
-        replace="scope.mark_sending(verdict, payload)",
-        tests=(
-            f"{FAILOVER}test_a_keyed_write_is_not_sent_again_where_the_run_is_older_than_the_vendor_s_window",
-        ),
-    ),
-    Guard(
-        name="failover: old senders run out first",
-        file="runs/resume.py",
-        search="    _let_old_senders_run_out(checkpoint)\n",
-        replace="",
-        tests=(f"{FAILOVER}test_a_readable_write_whose_mark_was_lost_is_looked_for_after_a_lease",),
-    ),
-    Guard(
-        name="a missing holder has lapsed",
-        file=CLAIM,
-        search="FROM held LEFT JOIN leases_holder h ON h.id = held.holder",
-        replace="FROM held JOIN leases_holder h ON h.id = held.holder",
-        tests=(f"{TAKES}test_a_holder_without_a_row_has_lapsed",),
-    ),
-    Guard(
-        name="a process never claims its own",
-        file=CLAIM,
-        search="WHERE held.holder IS DISTINCT FROM p_sweeper AND (h.id",
-        replace="WHERE (h.id",
-        tests=(f"{TAKES}test_a_process_never_claims_its_own_runs",),
-    ),
-    Guard(
         name="rows without a thread are given back",
         file="runs/renewal.py",
         search="        if gone:\n",
@@ -562,66 +463,5 @@ END $$;
         tests=(
             f"{CARRYING}test_masked_calls.py::test_a_change_acts_at_the_next_statement_of_a_living_run",
         ),
-    ),
-    Guard(
-        name="model: a call told again in a stream is one call",
-        file="liyagent/providers/openai_stream.py",
-        search="            if _is_same_call(it, id_, name, piece):\n",
-        replace="            if False:\n",
-        tests=(f"{STREAMS}test_three_calls_are_three_however_often_they_are_told",),
-    ),
-    Guard(
-        name="model: a stream without a finish is no answer",
-        file="liyagent/providers/endpoint.py",
-        search="        if not fold.is_finished:\n",
-        replace="        if False:\n",
-        tests=(f"{STREAMS}test_a_stream_that_is_no_answer_is_an_ordinary_error",),
-    ),
-    Guard(
-        name="model: a stream nobody waits for is broken off",
-        file="liyagent/providers/patience.py",
-        search="        if self._request.is_unwanted():\n",
-        replace="        if False:\n",
-        tests=(f"{STREAMS}test_an_unwanted_answer_is_broken_off_at_once",),
-    ),
-    Guard(
-        name="model: nothing of the environment is sent (openai)",
-        file="liyagent/providers/openai.py",
-        search="        sdk._custom_headers = {}\n",
-        replace="",
-        tests=(
-            "tests/unit/providers/test_openai.py::"
-            "test_the_key_comes_from_the_named_variable_and_nothing_else_is_sent",
-        ),
-    ),
-    Guard(
-        name="model: nothing of the environment is sent (anthropic)",
-        file="liyagent/providers/anthropic.py",
-        search="        sdk._custom_headers = {}\n",
-        replace="",
-        tests=(f"{MESSAGES}test_the_key_comes_from_the_named_variable_and_nothing_else_is_sent",),
-    ),
-    Guard(
-        name="model: each call has an id of its own on the wire",
-        file="liyagent/providers/anthropic_wire.py",
-        search=" and call.id not in used\n",
-        replace="\n",
-        tests=(f"{MESSAGES}test_results_pair_with_their_calls_whatever_the_ids_were",),
-    ),
-    Guard(
-        name="model: a refused crowd comes one by one",
-        file="liyagent/providers/pace.py",
-        search="                self._gap = min(max(2 * self._gap, FIRST_GAP_SECONDS), LONGEST_GAP_SECONDS)\n",
-        replace="",
-        tests=(
-            "tests/unit/runs/test_ask.py::test_a_crowd_of_resumes_is_spread_after_the_first_refusal",
-        ),
-    ),
-    Guard(
-        name="model: patience is bounded",
-        file="runs/ask.py",
-        search="        if time.monotonic() + wait > self._began + PATIENCE_SECONDS:\n",
-        replace="        if False:\n",
-        tests=("tests/unit/runs/test_ask.py::test_patience_counts_from_the_first_try",),
     ),
 )
