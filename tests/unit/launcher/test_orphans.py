@@ -26,10 +26,17 @@ from liyagent.launcher.users import server_user
 PATIENCE_SECONDS = 8
 
 
+def spawn(*command: str) -> subprocess.Popen[bytes]:
+    """Start a program as the server's user, in a group of its own: another user's are no hindrance to a server."""
+    user = server_user()
+    drop = {"user": user.uid, "group": user.gid, "extra_groups": []} if user.is_other else {}
+    return subprocess.Popen(command, start_new_session=True, cwd="/", **drop)  # type: ignore[call-overload,no-any-return]
+
+
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
     """A process of no importance, in a group of its own."""
-    child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    child = spawn("sleep", "60")
     yield child
     child.kill()
     child.wait()
@@ -91,7 +98,7 @@ def assert_starts_soon(cluster: Cluster) -> None:
 
 def test_a_lock_file_of_a_zombie_does_not_keep_a_server_from_starting(cluster: Cluster) -> None:
     """Nobody may ever reap it, as in a container without an init."""
-    zombie = subprocess.Popen(["true"])
+    zombie = spawn("true")
     while started_ticks(zombie.pid) is not None:
         time.sleep(0.01)
     lock_file(cluster, zombie.pid)
