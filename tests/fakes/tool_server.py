@@ -25,12 +25,13 @@ LOOK_SECONDS = 0.005
 class Behaviour:
     """What happens to one request. Without any field it is answered as the server would.
 
-    `refuse_status`: answered with it, the tool does not run. `before`, `after`: seconds of delay
+    `refuse_status`: answered with it (and a `location`), the tool does not run. `before`, `after`: seconds of delay
     around the tool's work. Then, with the work done: `status` or `raw` (the text of the JSON-RPC
     `result`) or `rpc_error` (its code) in place of the answer, a `reset` connection, or a `cut` body.
     """
 
     refuse_status: int = 0
+    location: str = ""
     before: float = 0
     after: float = 0
     status: int = 0
@@ -54,11 +55,12 @@ class ToolServer:
     """The server and its memory; a restart forgets the sessions and keeps the ledger.
 
     `legacy` refuses the stateless protocol, so that clients keep a session; `json_response` answers
-    without an event stream.
+    without an event stream. `has_search` offers `find_issue`, which finds issues by their step key.
     """
 
     legacy: bool = False
     json_response: bool = True
+    has_search: bool = False
     port: int = 0
     received: list[dict[str, Any]] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
@@ -163,11 +165,13 @@ def _add_tools(server: MCPServer, fake: ToolServer) -> None:
         remember("get_issue", context, id=id)
         return {"id": id, "title": "a title"}
 
-    @server.tool(annotations=ToolAnnotations(read_only_hint=True))
-    def find_issue(step_key: str) -> dict[str, Any]:
-        """Find what was created with a key."""
-        kept = [effect.args for effect in fake.effects("create_issue")]
-        return {"issues": [args for args in kept if args["step_key"] == step_key]}
+    if fake.has_search:
+
+        @server.tool(annotations=ToolAnnotations(read_only_hint=True))
+        def find_issue(step_key: str) -> dict[str, Any]:
+            """Find what was created with a key."""
+            kept = [effect.args for effect in fake.effects("create_issue")]
+            return {"issues": [args for args in kept if args["step_key"] == step_key]}
 
     @server.tool()
     def refuse(why: str) -> str:
@@ -215,7 +219,7 @@ class _Steered:
     ) -> None:
         scope, receive, send = asgi
         if behaviour.refuse_status:
-            await _answer(send, behaviour.refuse_status, b"{}")
+            await _answer(send, behaviour.refuse_status, b"{}", behaviour.location)
             return
         await asyncio.sleep(behaviour.before)
         kept: list[Message] = []
@@ -266,7 +270,9 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _answer(send: Send, status: int, body: bytes) -> None:
+async def _answer(send: Send, status: int, body: bytes, location: str = "") -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    if location:
+        headers.append((b"location", location.encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

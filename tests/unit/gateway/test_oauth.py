@@ -221,7 +221,7 @@ def test_an_endpoint_inside_our_own_network_is_refused(
         token_url="http://169.254.169.254/token", client_id="a", secret_env="JIRA_SECRET"
     )
     where = Address(server="jira", transport="http", url=tool_server.url, oauth=credentials)
-    assert "169.254.169.254" in write(where).error
+    assert "ForbiddenAddress" in write(where).error
 
 
 def test_neither_secret_nor_token_crosses_a_redirect(
@@ -241,4 +241,9 @@ def test_neither_secret_nor_token_crosses_a_redirect(
             )
             assert write(server).fate is Fate.FAILED
             assert moved.authorizations[0].startswith("Bearer token-")
+        where = address(tool_server, endpoint)
+        assert read(where).fate is Fate.DONE
+        tool_server.next("create_issue", refuse_status=307, location=other.url)
+        # It may have acted before it pointed elsewhere.
+        assert write(where).fate is Fate.UNKNOWN
         assert other.asked == []

@@ -70,7 +70,7 @@ def far(
         mcp.close_all()
         return
     has_sessions = request.param == "sessions"
-    with HttpServer(legacy=has_sessions, json_response=not has_sessions) as server:
+    with HttpServer(legacy=has_sessions, json_response=not has_sessions, has_search=True) as server:
         add_server(transport="http", url=server.url)
         yield Far(server, request.param, server.restart)
         mcp.close_all()
