@@ -106,8 +106,7 @@ class Run(models.Model):
             models.Index(
                 fields=["created_at"],
                 name="runs_queued_again",
-                condition=Q(status="queued", attempt__gt=0, not_before__isnull=True)
-                & ~Q(losses=2),
+                condition=Q(status="queued", attempt__gt=0, not_before__isnull=True) & ~Q(losses=2),
             ),
             models.Index(
                 fields=["not_before"],
