@@ -53,7 +53,7 @@ def test_a_run_sealed_anew_in_its_middle_goes_on_under_the_new_key_alone(
     world: World, settings: Settings
 ) -> None:
     old = settings.LIYAGENT.seal_keys[0]
-    run = leave_in_the_middle(world)
+    leave_in_the_middle(world)
     with_ring(settings, NEW, old)
     forget_processes(world)
     assert use_of(old[0]).queued == 1
