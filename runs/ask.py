@@ -6,7 +6,8 @@ import random
 import time
 from collections.abc import Callable
 
-from liyagent.core.errors import LiyagentError
+from liyagent.core.errors import BadInput, LiyagentError
+from liyagent.core.metrics import MODEL_CALLS
 from liyagent.providers.client import client_for
 from liyagent.providers.pace import BUSY, Pace, pace_of
 from liyagent.providers.types import (
@@ -14,6 +15,7 @@ from liyagent.providers.types import (
     Message,
     ModelAnswer,
     ModelClient,
+    ModelRejected,
     ModelRequest,
     ModelUnavailable,
     ToolSpec,
@@ -66,14 +68,17 @@ def ask_model(
         max_answer_tokens=agent.max_answer_tokens,
         is_unwanted=is_unwanted,
     )
-    return _Tries(client_for(**endpoint), pace_of(**endpoint), request).answer()
+    return _Tries(client_for(**endpoint), pace_of(**endpoint), request, agent.provider).answer()
 
 
 class _Tries:
     """The tries of one step."""
 
-    def __init__(self, client: ModelClient, pace: Pace, request: ModelRequest) -> None:
+    def __init__(
+        self, client: ModelClient, pace: Pace, request: ModelRequest, provider: str
+    ) -> None:
         self._client = client
+        self._provider = provider
         self._pace = pace
         self._request = request
         self._began = time.monotonic()
@@ -92,13 +97,22 @@ class _Tries:
             try:
                 answer = self._client.ask(self._request)
             except AnswerUnwanted:
+                self._tell("unwanted", asked_at)
                 raise NotAsked from None
             except ModelUnavailable as unavailable:
+                self._tell("unavailable", asked_at)
                 error = unavailable
                 self._slow_down(error, asked_at)
+            except (ModelRejected, BadInput):
+                self._tell("rejected", asked_at)
+                raise
             else:
+                self._tell("answered", asked_at)
                 self._pace.answered()
                 return answer
+
+    def _tell(self, outcome: str, asked_at: float) -> None:
+        MODEL_CALLS.of(self._provider, outcome).observe(time.monotonic() - asked_at)
 
     def _slow_down(self, error: ModelUnavailable, asked_at: float) -> None:
         if error.status in BUSY:

@@ -8,6 +8,7 @@ from django.conf import settings
 
 from events.buffer import EventBuffer
 from liyagent.core.errors import LiyagentError
+from liyagent.core.metrics import RUNS_ENDED
 from liyagent.providers.types import Message, Role
 from runs import hot
 from runs.checkpoint import Checkpoint, counters_of, sealer_of
@@ -59,6 +60,7 @@ def end_run(
         events=checkpoint.events.taken(),
         give_up=checkpoint.give_up,
     )
+    RUNS_ENDED.of(status.value, error.value or "none").inc()
 
 
 def end_unopened(
@@ -88,6 +90,7 @@ def end_unopened(
         events=events.taken(),
         give_up=lambda: False,
     )
+    RUNS_ENDED.of(status.value, error.value or "none").inc()
 
 
 def _told_failed(run: Run, reason: str) -> bytes | None:

@@ -9,6 +9,7 @@ from uuid import UUID
 import psycopg
 from django.conf import settings
 
+from runs.recovery import claimed
 from runs.sweep import MOST_CLAIMS
 
 logger = logging.getLogger(__name__)
@@ -47,12 +48,13 @@ class Hints:
             (holder, key): self._free_since.get((holder, key), now) for holder, key in rows
         }
         grace = settings.LIYAGENT.lease_seconds + settings.LIYAGENT.sweep_seconds
-        claimed: list[UUID] = []
+        runs: list[UUID] = []
         for (holder, key), since in self._free_since.items():
             if now - since >= LOOK_SECONDS:
                 values = (holder, key, MOST_CLAIMS, grace)
                 found = connection.execute(CLAIM_HINTED, values).fetchall()
-                claimed += [row[0] for row in found]
-        if claimed:
-            logger.warning("claimed %d runs: their process fell silent", len(claimed))
-        return claimed
+                runs += [row[0] for row in found]
+        if runs:
+            logger.warning("claimed %d runs: their process fell silent", len(runs))
+            claimed(runs, cause="hint")
+        return runs

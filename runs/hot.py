@@ -21,6 +21,7 @@ from psycopg_pool import PoolTimeout
 
 from liyagent.core.clock import boottime
 from liyagent.core.database import hot_pool
+from liyagent.core.metrics import STATEMENT_RETRIES, STATEMENTS
 from runs.errors import LostLease
 
 logger = logging.getLogger(__name__)
@@ -88,11 +89,11 @@ def ask_together(
 
 
 def _until_answered(question: Callable[[psycopg.Connection], T], *, give_up: GiveUp) -> T:
-    pause = FIRST_PAUSE_SECONDS
+    pause, began = FIRST_PAUSE_SECONDS, time.perf_counter()
     while True:
         try:
             with hot_pool().connection() as connection:
-                return _answer(question, connection)
+                answer = _answer(question, connection)
         except AWAY as error:
             if (error.sqlstate or "").startswith(TOO_MUCH):
                 raise
@@ -101,6 +102,10 @@ def _until_answered(question: Callable[[psycopg.Connection], T], *, give_up: Giv
                     "the database is away and this attempt is no longer wanted"
                 ) from error
             logger.warning("database away, asking again in %.2f s: %s", pause, error)
+        else:
+            STATEMENTS.observe(time.perf_counter() - began)
+            return answer
+        STATEMENT_RETRIES.inc()
         time.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 

@@ -7,10 +7,12 @@ are routed again through every gate as it stands now, or settled as their marks 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from liyagent.core.errors import BadInput
+from liyagent.core.metrics import STEPS
 from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.gateway.active import active_policy
 from liyagent.gateway.call import make_call
@@ -124,13 +126,16 @@ class Attempt:
         self.messages = screen_given(self.checkpoint, agent, messages)
         results = self._resume(pending)
         while True:
+            began = time.monotonic()
             answer = self._ask(results)
             if not answer.calls:
+                STEPS.observe(time.monotonic() - began)
                 self.messages.append(Message(role=Role.ASSISTANT, text=answer.text))
                 self.end(ending_of(answer))
                 return
             pending = self._write_step(answer, results)
             results = self._make_calls(pending)
+            STEPS.observe(time.monotonic() - began)
 
     def _tell_start(self) -> None:
         start = self.checkpoint.parts[0]

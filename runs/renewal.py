@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from threading import Event
 from uuid import UUID
@@ -12,8 +13,10 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
 from liyagent.core.database import direct_connection
+from liyagent.core.metrics import LIVES_LOST, RENEWALS_FAILED, RENEWALS_LATE
 from liyagent.leases.life_lock import keep_life_lock
 from runs import hot
+from runs.recovery import claimed
 from runs.runner import Runner
 
 logger = logging.getLogger(__name__)
@@ -35,6 +38,7 @@ class Renewal:
         self.register = register
         self._threadless: dict[tuple[UUID, int], int] = {}
         self._locked_for: UUID | None = None
+        self._renewed_at = time.monotonic()
 
     def renew_until(self, ended: Event) -> None:
         """Renew four times a lease; a database that is away is tried again at the next beat.
@@ -53,6 +57,7 @@ class Renewal:
             except (psycopg.Error, DatabaseError, InterfaceError) as error:
                 # Whatever it answered: without its renewal a process loses all that it carries.
                 logger.warning("not renewed, the database is away: %s", error)
+                RENEWALS_FAILED.inc()
                 if connection is not None:
                     connection.close()
                 connection = None
@@ -77,6 +82,7 @@ class Renewal:
         if not rows:
             self._start_new_life()
             return
+        self._time()
         _config, lost, orphans, orphan_attempts, _stops = rows[0]
         for it in carried:
             if it.run_id in (lost or ()):
@@ -84,6 +90,12 @@ class Renewal:
         orphaned = list(zip(orphans or (), orphan_attempts or (), strict=True))
         self._check_threads(connection, orphaned)
         self._keep_life_lock(connection)
+
+    def _time(self) -> None:
+        """Count a renewal that comes more than half a lease after the one before."""
+        now, before = time.monotonic(), self._renewed_at
+        RENEWALS_LATE.inc(now - before > settings.LIYAGENT.lease_seconds / 2)
+        self._renewed_at = now
 
     def _keep_life_lock(self, connection: psycopg.Connection) -> None:
         """Once a connection and a life of the process; after the renewal, which must not wait for it."""
@@ -95,6 +107,7 @@ class Renewal:
         logger.error(
             "the database no longer knows this holder: its runs are lost, it starts a new life"
         )
+        LIVES_LOST.inc()
         self.runner.lose_all()
         self.runner.holder = self.register()
 
@@ -107,4 +120,5 @@ class Renewal:
         if gone:
             logger.error("%d running rows have no thread here: given back as lost", len(gone))
             ids, attempts = [run for run, _ in gone], [attempt for _, attempt in gone]
-            connection.execute(hot.CLAIM, (ids, attempts, "thread"))
+            rows = connection.execute(hot.CLAIM, (ids, attempts, "thread")).fetchall()
+            claimed([row[0] for row in rows], cause="thread")

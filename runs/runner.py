@@ -13,12 +13,14 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
 from liyagent.core.logs import log_context
+from liyagent.core.metrics import RUN_SLOTS, RUNS_CARRIED
 from liyagent.gateway import wire
 from runs import hot
 from runs.checkpoint import keyring, load
 from runs.errors import LostLease
 from runs.loop import Carrier, carry_run
 from runs.models import CHECKPOINT_FORMAT
+from runs.recovery import claimed, taken
 from runs.wake import QUEUED
 
 logger = logging.getLogger(__name__)
@@ -50,6 +52,8 @@ class Runner:
         self.ended = Event()
         self._carried: dict[UUID, Carried] = {}
         self._lock = Lock()
+        RUN_SLOTS.set(self.slots)
+        RUNS_CARRIED.set_function(lambda: len(self._carried))
 
     def carried(self) -> list[Carried]:
         """Return what is carried now."""
@@ -118,7 +122,7 @@ class Runner:
             asked_again = True
             return self.draining.is_set()
 
-        taken = hot.take(
+        found = hot.take(
             self.holder,
             again=again,
             fresh=fresh,
@@ -126,11 +130,12 @@ class Runner:
             key_ids=ring.ids,
             give_up=give_up,
         )
-        for run_id, attempt in taken:
+        for run_id, attempt in found:
+            taken(run_id, attempt=attempt)
             self.carry_in_thread(run_id, attempt)
         if asked_again:
             self._adopt_unseen()
-        return bool(taken)
+        return bool(found)
 
     def _adopt_unseen(self) -> None:
         """Carry running rows of this holder that no thread has: a take whose answer was lost."""
@@ -190,7 +195,8 @@ class Runner:
     def _give_back(self, carried: Carried) -> None:
         try:
             place = [(carried.run_id, carried.attempt)]
-            hot.claim(place, cause="error", give_up=carried.lost.is_set)
+            found = hot.claim(place, cause="error", give_up=carried.lost.is_set)
+            claimed(found, cause="error")
         except LostLease:
             logger.warning("could not be given back; the renewal will find it")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from liyagent.core.metrics import COST, TOKENS
 from liyagent.providers.prices import cost_micros
 from liyagent.providers.types import Finish, Message, ModelAnswer
 from runs import hot
@@ -28,6 +29,10 @@ def count_step(checkpoint: Checkpoint, answer: ModelAnswer, *, model: str) -> No
         output_tokens=counters.output_tokens + answer.output_tokens,
         cost_micros=counters.cost_micros + cost,
     )
+    agent = checkpoint.run.agent_key
+    TOKENS.of(agent, "input").inc(answer.input_tokens)
+    TOKENS.of(agent, "output").inc(answer.output_tokens)
+    COST.of(agent).inc(cost / 1_000_000)
     checkpoint.events.add(
         "step",
         step=counters.steps + 1,

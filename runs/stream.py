@@ -19,6 +19,7 @@ from psycopg import Error
 
 from events.words import without_words
 from liyagent.core.database import hot_pool
+from liyagent.core.metrics import STREAMS
 from liyagent.core.plain import json_bytes
 from liyagent.core.readiness import STATE
 from runs.models import ENDED
@@ -123,6 +124,7 @@ class Lookout:
 
 
 LOOKOUT = Lookout()
+STREAMS.set_function(lambda: len(LOOKOUT.watched))
 
 
 def is_full() -> bool:

@@ -8,6 +8,8 @@ from uuid import UUID
 import psycopg
 from django.conf import settings
 
+from runs.recovery import claimed
+
 logger = logging.getLogger(__name__)
 
 MOST_CLAIMS = 200
@@ -26,6 +28,7 @@ def sweep_lapsed(connection: psycopg.Connection, *, sweeper: UUID) -> list[UUID]
         return []
     grace = settings.LIYAGENT.lease_seconds + settings.LIYAGENT.sweep_seconds
     rows = connection.execute(SWEEP, (sweeper, MOST_CLAIMS, grace)).fetchall()
+    claimed([row[0] for row in rows], cause="lapse")
     if rows:
         logger.warning(
             "claimed %d runs, their lease ran out: %s",

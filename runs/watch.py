@@ -18,6 +18,7 @@ from liyagent.leases.lease import take_lease
 from runs.hint import Hints
 from runs.hot import AWAY
 from runs.jobs import ring_sweep
+from runs.recovery import claimed
 from runs.runner import Runner
 from runs.sweep import MOST_CLAIMS, sweep_lapsed
 from runs.wake import QUEUED
@@ -93,15 +94,16 @@ class Watch:
 
     def sweep(self) -> list[UUID]:
         """Claim what lapsed, each loss once."""
-        claimed = sweep_lapsed(self._sql(), sweeper=self.runner.holder)
-        if claimed:
+        runs = sweep_lapsed(self._sql(), sweeper=self.runner.holder)
+        if runs:
             QUEUED.set()
-        return claimed
+        return runs
 
     def _claim_from(self, holder: UUID) -> None:
         rows = self._sql().execute(CLAIM_PROVEN, (holder, MOST_CLAIMS)).fetchall()
         if rows:
             logger.warning("claimed %d runs: their process is dead", len(rows))
+            claimed([row[0] for row in rows], cause="proof")
             QUEUED.set()
         # A head that was locked just now is claimed at the next look: until then the holder is remembered.
         if self._sql().execute(FORGET, (holder,)).rowcount:

@@ -18,6 +18,7 @@ from django.db import connection, transaction
 
 from liyagent.access.models import Counted
 from liyagent.core.client_address import counted_as
+from liyagent.core.metrics import BAD_KEYS, LOGINS_REFUSED
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,9 @@ def reserve_login(username: str, address: str) -> int:
     """
     subjects = _subjects(username, address)
     seconds = _wait([*subjects, _known(username, address)])
-    return seconds or _count(subjects)
+    seconds = seconds or _count(subjects)
+    LOGINS_REFUSED.inc(seconds > 0)
+    return seconds
 
 
 def settle_login(username: str, address: str) -> None:
@@ -74,6 +77,7 @@ def settle_login(username: str, address: str) -> None:
 
 def count_bad_key(address: str) -> int:
     """Count a token that is no key; return the seconds to wait, 0 below the limit."""
+    BAD_KEYS.inc()
     subject = (Counted.KEY.value, _digest(counted_as(address)))
     return _wait([subject]) or _count([subject])
 

@@ -14,6 +14,8 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import Diagnostic
 from psycopg_pool import ConnectionPool
 
+from liyagent.core.metrics import DATABASE_WARNINGS
+
 logger = logging.getLogger(__name__)
 
 HOT_CONNECTIONS = 12
@@ -118,6 +120,7 @@ def _set_up(connection: Connection[tuple[Any, ...]]) -> None:
 
 def _log_warning(told: Diagnostic) -> None:
     if told.severity_nonlocalized == "WARNING":
+        DATABASE_WARNINGS.inc()
         logger.warning("the database warns: %s", told.message_primary)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 
+from liyagent.core.metrics import CALLS_SETTLED
 from liyagent.core.transactions import forbid_transaction
 from liyagent.gateway import wire
 from liyagent.gateway.judge import judge
@@ -82,6 +83,7 @@ def prepare(call: Call, key: str) -> Payload:
 
 def _settled(scope: Scope, verdict: Verdict, payload: Payload | None, outcome: Outcome) -> Outcome:
     scope.settle(verdict, payload, outcome)
+    CALLS_SETTLED.of(verdict.call.server, outcome.fate.value).inc()
     return outcome
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from liyagent.core.metrics import TOOL_CALLS
 from liyagent.gateway import mcp
 from liyagent.gateway.contracts import address_of
 from liyagent.gateway.local import call_local
@@ -20,7 +21,9 @@ def send(payload: Payload, may_send: MaySend) -> Outcome:
     """
     started = time.monotonic()
     outcome = _send(payload, may_send)
-    return replace(outcome, duration_ms=round((time.monotonic() - started) * 1000))
+    seconds = time.monotonic() - started
+    TOOL_CALLS.of(payload.server, outcome.fate.value).observe(seconds)
+    return replace(outcome, duration_ms=round(seconds * 1000))
 
 
 def open_way(server: str) -> None:

@@ -122,7 +122,7 @@ def test_patience_counts_from_the_first_try(
 
 def test_pauses_grow_and_lie_anywhere_within(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ask, "FIRST_PAUSE_SECONDS", 0.5)
-    tries = ask._Tries(None, None, None)  # type: ignore[arg-type]  # it asks nobody here
+    tries = ask._Tries(None, None, None, "none")  # type: ignore[arg-type]  # it asks nobody here
     most = []
     for count in range(1, ask.MOST_TRIES):
         tries._count = count
