@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -23,6 +23,8 @@ class AgentNow:
     """An agent as it stands at a configuration version; what the loop needs of it."""
 
     key: str
+    version: int
+    recording: str
     provider: str
     base_url: str
     api_key_env: str
@@ -45,7 +47,7 @@ class AgentNow:
     is_contained: bool
     is_all_contained: bool
     is_enabled: bool
-    config: int = 0
+    config: int
 
     def asker(self, run: Run) -> Asker:
         """Return what the gates know of the agent and the run."""
@@ -65,8 +67,12 @@ class AgentNow:
 
 def agent_now(key: str, *, config: int) -> AgentNow | None:
     """Return the agent at a configuration version, None if it was removed."""
-    agent = _agents.at(config).get(key)
-    return replace(agent, config=config) if agent is not None else None
+    return _agents.at(config).get(key)
+
+
+def newest_config() -> int | None:
+    """Return the newest configuration version that this process has read agents at, None if none."""
+    return _agents.newest_version()
 
 
 def refusal_of(run: Run, agent: AgentNow | None) -> tuple[EndError, str] | None:
@@ -111,14 +117,19 @@ def _is_active(username: str) -> bool:
     return bool(get_user_model().objects.filter(username=username, is_active=True).exists())
 
 
-def _load() -> dict[str, AgentNow]:
+def _load(version: int) -> dict[str, AgentNow]:
     is_all_contained = is_everything_contained()
-    return {it.key: _now(it, is_all_contained) for it in Agent.objects.all().iterator()}
+    return {
+        it.key: _now(it, is_all_contained=is_all_contained, config=version)
+        for it in Agent.objects.all().iterator()
+    }
 
 
-def _now(agent: Agent, is_all_contained: bool) -> AgentNow:
+def _now(agent: Agent, *, is_all_contained: bool, config: int) -> AgentNow:
     return AgentNow(
         key=agent.key,
+        version=agent.version,
+        recording=agent.recording,
         provider=agent.provider,
         base_url=agent.base_url,
         api_key_env=agent.api_key_env,
@@ -141,6 +152,7 @@ def _now(agent: Agent, is_all_contained: bool) -> AgentNow:
         is_contained=agent.is_contained,
         is_all_contained=is_all_contained,
         is_enabled=agent.is_enabled,
+        config=config,
     )
 
 

@@ -14,6 +14,13 @@ class LostLease(LiyagentError):
     http_status = HTTPStatus.CONFLICT
 
 
+class NotStarted(LiyagentError):
+    """The database is away: whether the run was stored is not known. Ask again with the same Idempotency-Key."""
+
+    code = "run.not_started"
+    http_status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
 class AgentContained(LiyagentError):
     """This agent is contained or switched off: nothing of it starts, resumes or sends."""
 

@@ -6,28 +6,27 @@ import os
 import time
 import uuid
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, connection, transaction
-
-from events.chain import genesis_hash
 from liyagent.agents.channels import is_open
-from liyagent.agents.containment import is_everything_contained
 from liyagent.agents.errors import AgentUnknown, ChannelClosed
-from liyagent.agents.guardrails import Acted
-from liyagent.agents.models import Agent
-from liyagent.core.errors import BadInput
-from liyagent.core.plain import clean_text, json_bytes
+from liyagent.core.errors import BadInput, LiyagentError
+from liyagent.core.plain import clean_text
 from liyagent.core.seal import tag_of
+from runs.authority import AgentNow, agent_now, newest_config
+from runs.begin import Begun, begin_run, current_config
 from runs.checkpoint import START, keyring, seal_head, sealer_of, started_as
 from runs.conversation import start_part
-from runs.errors import AgentContained, StartKeyReused
-from runs.guard import facts_of, masked_start, record_acted
+from runs.errors import AgentContained, NotStarted, StartKeyReused
+from runs.guard import facts_of, masked_start
 from runs.hot import Counters
 from runs.models import ROOT_LOOP, Run, StartKey
 from runs.wake import tell_queued
 
 LONGEST_TASK = 200_000
+# A configuration that changes at each of these is being loaded: not now.
+MOST_LOOKS = 10
 MOST_TURNS = 500
 TURN_ROLES = frozenset({"user", "assistant"})
 
@@ -57,32 +56,61 @@ def start_run(
 
     With a `start_key` the first start is found again: the same answer for the same body, `StartKeyReused`
     for another. What the agent's input guardrails mask is sealed masked; a refusal of theirs ends the run
-    before its first step. Raises `AgentUnknown`, `AgentContained`, `ChannelClosed`, `BadInput`.
+    before its first step. Raises `AgentUnknown`, `AgentContained`, `ChannelClosed`, `BadInput`; `NotStarted` while the
+    database is away.
     """
     earlier = _find(started_by, agent_key, start_key, body_digest)
     if earlier is not None:
         return earlier
-    agent = _agent(agent_key, entry)
     task = clean_text(task)
     turns = _turns(history or [])
     _check_task(task)
-    task, turns, acted = masked_start(agent.guardrails, task=task, turns=turns)
     run_id = new_run_id()
-    run = _new_run(agent, run_id)
-    run.entry, run.started_by, run.request_id = entry, started_by, request_id
-    run.mission = mission or str(run.correlation_id)
-    sealed = _seal(run, task=task, turns=turns, acted=acted)
-    try:
-        with transaction.atomic(durable=True):
-            _store(run, sealed, start_key=start_key, body_digest=body_digest)
-            for it in acted:
-                record_acted(run, it)
-    except IntegrityError:
-        earlier = _find(started_by, agent_key, start_key, body_digest)
-        if earlier is None:
-            raise
-        return earlier
-    return Started(run_id=run_id, correlation_id=run.correlation_id, is_new=True)
+    config = newest_config() or current_config()
+    for _ in range(MOST_LOOKS):
+        agent = _agent(agent_key, entry, config=config)
+        if isinstance(agent, LiyagentError):
+            # Judged by what this process knew: only what stands now may refuse.
+            now = current_config()
+            if now == config:
+                raise agent
+            config = now
+            continue
+        run = _new_run(agent, run_id)
+        run.entry, run.started_by, run.request_id = entry, started_by, request_id
+        run.mission = mission or str(run.correlation_id)
+        begun = _begin(run, agent, task, turns, start_key=start_key, body_digest=body_digest)
+        if begun.run_id is not None and begun.correlation_id is not None:
+            if begun.body_digest != body_digest:
+                raise StartKeyReused(key=start_key, run_id=begun.run_id)
+            tell_queued()
+            return Started(
+                run_id=begun.run_id, correlation_id=begun.correlation_id, is_new=begun.is_new
+            )
+        config = begun.config
+    raise NotStarted("the configuration changes faster than a run can be started")
+
+
+def _begin(
+    run: Run,
+    agent: AgentNow,
+    task: str,
+    turns: list[dict[str, str]],
+    *,
+    start_key: str,
+    body_digest: str,
+) -> Begun:
+    task, turns, acted = masked_start(agent.guardrails, task=task, turns=turns)
+    facts = [facts_of(run, it) for it in acted]
+    sealed = _seal(run, task=task, turns=turns, acted=facts)
+    return begin_run(
+        run,
+        sealed=sealed,
+        config=agent.config,
+        acted=facts,
+        start_key=start_key,
+        body_digest=body_digest,
+    )
 
 
 def new_run_id() -> UUID:
@@ -94,14 +122,15 @@ def new_run_id() -> UUID:
     return uuid.UUID(int=value)
 
 
-def _agent(agent_key: str, entry: str) -> Agent:
-    agent = Agent.objects.filter(key=agent_key).first()
+def _agent(agent_key: str, entry: str, *, config: int) -> AgentNow | LiyagentError:
+    """The agent as it stood at `config`, or why nothing of it may start."""
+    agent = agent_now(agent_key, config=config)
     if agent is None:
-        raise AgentUnknown(agent=agent_key)
-    if agent.is_contained or not agent.is_enabled or is_everything_contained():
-        raise AgentContained(agent=agent_key)
+        return AgentUnknown(agent=agent_key)
+    if agent.is_contained or not agent.is_enabled or agent.is_all_contained:
+        return AgentContained(agent=agent_key)
     if not is_open(agent.channels, entry):
-        raise ChannelClosed(
+        return ChannelClosed(
             f"agent {agent_key} permits runs by {', '.join(agent.channels)}, not by {entry}"
         )
     return agent
@@ -126,7 +155,7 @@ def _turns(history: list[dict[str, str]]) -> list[dict[str, str]]:
     return turns
 
 
-def _new_run(agent: Agent, run_id: UUID) -> Run:
+def _new_run(agent: AgentNow, run_id: UUID) -> Run:
     return Run(
         id=run_id,
         correlation_id=run_id,
@@ -138,12 +167,14 @@ def _new_run(agent: Agent, run_id: UUID) -> Run:
     )
 
 
-def _seal(run: Run, *, task: str, turns: list[dict[str, str]], acted: list[Acted]) -> bytes:
+def _seal(
+    run: Run, *, task: str, turns: list[dict[str, str]], acted: list[dict[str, Any]]
+) -> bytes:
     """Seal the first part, which also says as whose run it was started, and the head over it."""
     sealer = sealer_of(run)
     part = start_part(task=task, history=turns, run=started_as(run))
     if acted:
-        part["guarded"] = [facts_of(run, it) for it in acted]
+        part["guarded"] = acted
     sealed = sealer.seal(part, kind=START, number=0)
     run.seal = seal_head(
         sealer,
@@ -155,46 +186,6 @@ def _seal(run: Run, *, task: str, turns: list[dict[str, str]], acted: list[Acted
         settled=set(),
     )
     return sealed
-
-
-START_RUN = "SELECT liyagent_start(%s, %s, NULL, %s, %s, %s, %s, %s, %s, %s, %s, %s::smallint, %s, %s, %s, %s, %s::jsonb)"
-
-
-def _store(run: Run, sealed: bytes, *, start_key: str, body_digest: str) -> None:
-    detail = {"agent": run.agent_key, "version": run.agent_version, "entry": run.entry}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            START_RUN,
-            [
-                run.id,
-                run.correlation_id,
-                run.loop,
-                run.agent_key,
-                run.agent_version,
-                run.entry,
-                run.mission,
-                run.request_id,
-                run.started_by,
-                run.recording,
-                run.format,
-                run.key_id,
-                bytes(run.seal),
-                sealed,
-                genesis_hash(run.correlation_id),
-                json_bytes(detail).decode(),
-            ],
-        )
-        created_at = cursor.fetchone()[0]
-    if start_key:
-        StartKey.objects.create(
-            owner=run.started_by,
-            agent_key=run.agent_key,
-            key=start_key,
-            body_digest=body_digest,
-            run_id=run.id,
-            created_at=created_at,
-        )
-    transaction.on_commit(tell_queued)
 
 
 def _find(owner: str, agent_key: str, start_key: str, body_digest: str) -> Started | None:

@@ -12,6 +12,7 @@ from liyagent.core.errors import BadInput
 from liyagent.core.plain import clean_text
 from runs.errors import RunEnded, RunNotFound
 from runs.models import ENDED, Run, RunStatus
+from runs.wake import tell_queued
 
 LONGEST_REASON = 500
 AT_REST = (RunStatus.QUEUED, RunStatus.WAITING, RunStatus.PAUSED)
@@ -33,6 +34,7 @@ def stop_run(*, run_id: UUID, actor: str, reason: str) -> Run:
             stop_requested=True, stopped_by=actor
         )
         open_runs.filter(status__in=AT_REST).update(status=RunStatus.QUEUED, not_before=None)
+        transaction.on_commit(tell_queued)
         run = Run.objects.filter(id=run_id).first()
         if run is None:
             raise RunNotFound(run_id=run_id)

@@ -65,7 +65,10 @@ def handle_exception(error: Exception, context: dict[str, Any]) -> Response:
         error = BodyTooLarge()
     if isinstance(error, exceptions.APIException):
         problem, headers = _of_drf(error), _headers(error)
-    elif isinstance(error, LiyagentError) and error.http_status < HTTPStatus.INTERNAL_SERVER_ERROR:
+    elif isinstance(error, LiyagentError) and (
+        error.http_status < HTTPStatus.INTERNAL_SERVER_ERROR
+        or error.http_status == HTTPStatus.SERVICE_UNAVAILABLE
+    ):
         problem = _of_ours(error)
     elif isinstance(error, SuspiciousOperation):
         problem = _cannot_be_used(error)

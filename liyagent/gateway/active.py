@@ -29,7 +29,7 @@ def data_rules() -> tuple[DataRule, ...]:
     return tuple(_rule(row) for row in DataPolicy.objects.filter(is_enabled=True).order_by("name"))
 
 
-def _load() -> PolicySet:
+def _load(_version: int) -> PolicySet:
     return replace(_cedar(), data=data_rules())
 
 

@@ -119,7 +119,7 @@ def _reader(tool: Tool) -> Reader | None:
         return None
 
 
-def _load() -> Catalogue:
+def _load(_version: int) -> Catalogue:
     addresses = {
         server.key: address_from(server) for server in ToolServer.objects.filter(is_enabled=True)
     }

@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 class ByVersion(Generic[T]):
-    """The result of `load()` for each of the last few configuration versions; one thread loads it."""
+    """The result of `load(version)` for each of the last few configuration versions; one thread loads it."""
 
-    def __init__(self, load: Callable[[], T]) -> None:
+    def __init__(self, load: Callable[[int], T]) -> None:
         self._load = load
         self._lock = Lock()
         self._kept: dict[tuple[str, int], T] = {}
@@ -34,6 +34,11 @@ class ByVersion(Generic[T]):
         key = self._newest
         return self._kept.get(key) if key else None
 
+    def newest_version(self) -> int | None:
+        """Return the highest version of this database that was loaded so far, None if none was."""
+        key = self._newest
+        return key[1] if key and key[0] == str(connection.settings_dict["NAME"]) else None
+
     def forget(self) -> None:
         """Drop everything: for a process that changed databases."""
         with self._lock:
@@ -43,7 +48,7 @@ class ByVersion(Generic[T]):
     def _load_at(self, key: tuple[str, int]) -> T:
         with self._lock:
             if key not in self._kept:
-                loaded = self._load()
+                loaded = self._load(key[1])
                 self._kept = dict([*self._kept.items(), (key, loaded)][-MOST_VERSIONS:])
                 if self._newest is None or self._newest[0] != key[0] or self._newest[1] < key[1]:
                     self._newest = key
