@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from events.buffer import EventBuffer
+from liyagent.agents.models import Recording
 from liyagent.core.errors import LiyagentError
 from liyagent.core.metrics import RUNS_ENDED
 from liyagent.providers.types import Message, Role
@@ -16,6 +17,7 @@ from runs.endings import EndError
 from runs.models import Run, RunStatus
 
 TRANSCRIPT = "transcript"
+FULL = Recording.FULL.value
 
 
 def end_run(
@@ -25,9 +27,13 @@ def end_run(
     reason: str,
     error: EndError,
     answer: str,
-    messages: list[Message],
+    unkept: list[Message],
 ) -> None:
-    """End a run whose checkpoint is open. Open marks become unknown, with a late look (ruling 9)."""
+    """End a run whose checkpoint is open. Open marks become unknown, with a late look (ruling 9).
+
+    `unkept` are the messages that its parts do not hold. The parts of a run recorded in full stay: with these
+    they are its transcript, and no word is written twice.
+    """
     run = checkpoint.run
     words = checkpoint.events.words
     open_calls = [list(place) for place in sorted(checkpoint.open_marks)]
@@ -53,7 +59,7 @@ def end_run(
         error=error.value,
         counters=checkpoint.counters,
         transcript=checkpoint.sealer.seal(
-            _transcript(run, answer=answer, messages=messages), kind=TRANSCRIPT, number=0
+            _transcript(run, answer=answer, unkept=unkept), kind=TRANSCRIPT, number=0
         ),
         late_look_seconds=settings.LIYAGENT.late_look_seconds,
         audit=_ended(status, reason, unsettled=open_calls),
@@ -109,14 +115,11 @@ def _ended(status: RunStatus, reason: str, **facts: Any) -> hot.Audit:
     )
 
 
-def _transcript(run: Run, *, answer: str, messages: list[Message]) -> dict[str, Any]:
-    """Every word where words are kept; else the answer alone, which its asker still has to read."""
-    if run.recording != "full":
+def _transcript(run: Run, *, answer: str, unkept: list[Message]) -> dict[str, Any]:
+    """What the parts do not hold, where words are kept; else the answer alone, which its asker still has to read."""
+    if run.recording != FULL:
         return {"answer": answer, "messages": []}
-    return {
-        "answer": answer,
-        "messages": [told_message(it) for it in messages if it.role is not Role.SYSTEM],
-    }
+    return {"answer": answer, "after_parts": [told_message(it) for it in unkept]}
 
 
 def told_message(message: Message) -> dict[str, Any]:

@@ -113,6 +113,8 @@ class Attempt:
         self.carrier = carrier
         self.run = checkpoint.run
         self.messages: list[Message] = []
+        # How many of them the stored parts hold.
+        self.kept = 0
 
     def carry(self) -> None:
         """Go on from the last step written."""
@@ -124,6 +126,7 @@ class Attempt:
             self._tell_start()
         messages = messages_of(self.checkpoint.parts, instructions=agent.instructions)
         self.messages = screen_given(self.checkpoint, agent, messages)
+        self.kept = len(messages)
         results = self._resume(pending)
         while True:
             began = time.monotonic()
@@ -336,6 +339,7 @@ class Attempt:
     def _write_step(self, answer: ModelAnswer, results: list[Message]) -> Pending:
         pending = write_step(self.checkpoint, answer, results)
         self.messages.append(Message(role=Role.ASSISTANT, text=answer.text, calls=answer.calls))
+        self.kept = len(self.messages)
         return pending
 
     def end(self, ending: Ending) -> None:
@@ -346,5 +350,5 @@ class Attempt:
             reason=ending.reason,
             error=ending.error,
             answer=ending.answer,
-            messages=self.messages,
+            unkept=self.messages[self.kept :],
         )

@@ -150,7 +150,10 @@ class Run(models.Model):
 
 
 class Part(models.Model):
-    """What one step added to the conversation, sealed and chained to the part before. Goes when the run ends."""
+    """What one step added to the conversation, sealed and chained to the part before.
+
+    Goes when the run ends, unless it was recorded in full: then its parts are its transcript.
+    """
 
     pk = models.CompositePrimaryKey("run_id", "number")
     run_id = models.UUIDField()

@@ -15,22 +15,27 @@ from runs.models import Part, Run
 def read_transcript(run: Run) -> dict[str, Any]:
     """Return `messages`, `answer` (None before the end), `reason` (why it ended, if with none) and `is_complete`.
 
-    An ended run's words are its transcript (of one recorded as metadata the answer alone); a living run's
-    are what its checkpoint holds. Raises `KeyMissing` where its key is not on the ring, `SealBroken`.
+    A run's words are what its parts hold, and once it ended what came after them; of an ended one recorded as
+    metadata the answer alone. Raises `KeyMissing` where its key is not on the ring, `SealBroken`.
     """
     kept = Transcript.objects.filter(run_id=run.id).first()
     if kept is not None:
         told = sealer_of(run).open(bytes(kept.sealed), kind=TRANSCRIPT, number=0)
         return {
-            "messages": told["messages"],
+            "messages": [*_told(run), *told["after_parts"]]
+            if "after_parts" in told
+            else told["messages"],
             "answer": told["answer"],
             "reason": told.get("reason", run.reason),
             "is_complete": True,
         }
     if run.is_ended:
         return {"messages": [], "answer": None, "reason": run.reason, "is_complete": True}
-    messages = [told_message(it) for it in messages_of(_parts(run), instructions="")]
-    return {"messages": messages, "answer": None, "reason": "", "is_complete": False}
+    return {"messages": _told(run), "answer": None, "reason": "", "is_complete": False}
+
+
+def _told(run: Run) -> list[dict[str, Any]]:
+    return [told_message(it) for it in messages_of(_parts(run), instructions="")]
 
 
 def _parts(run: Run) -> list[Any]:

@@ -254,16 +254,18 @@ def test_a_step_that_cannot_be_stored_whole_is_not_stored_at_all(server: Server)
     assert kept(connection) == before
 
 
-def test_the_end_settles_open_marks_as_unknown_with_a_late_look_and_parts_go(
-    server: Server,
+@pytest.mark.parametrize(("recording", "kept"), [("metadata", 0), ("full", 2)])
+def test_the_end_settles_open_marks_as_unknown_with_a_late_look_and_keeps_parts_of_full_runs_alone(
+    server: Server, recording: str, kept: int
 ) -> None:
     connection = server.connect()
     fence = begin(connection)
+    connection.execute("UPDATE runs_run SET recording = %s", [recording])
     assert finish(connection, fence, NEXT, late=30.0) is not None
     assert connection.execute(
         "SELECT fate, settlement, round(extract(epoch FROM late_look_at - settled_at)) FROM runs_call"
     ).fetchall() == [("unknown", "run_ended", 30)]
-    assert value(connection, "SELECT count(*) FROM runs_part") == 0
+    assert value(connection, "SELECT count(*) FROM runs_part") == kept
     assert connection.execute("SELECT run_id, sealed FROM transcripts_transcript").fetchall() == [
         (fence.run, b"transcript")
     ]
