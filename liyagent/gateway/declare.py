@@ -31,6 +31,7 @@ from liyagent.core.errors import BadInput
 from liyagent.gateway.commands import NAME_WANTS, command_named, is_command_name
 from liyagent.gateway.models import EffectChoice, KeyPlaceChoice, Transport
 from liyagent.gateway.readers import read_reader
+from liyagent.gateway.vendor_facts import known_vendors, vendor_facts
 
 Check = Callable[[Any, str], Any]
 
@@ -49,7 +50,7 @@ def read_declarations(document: Any) -> list[ServerDeclaration]:
     servers = _object(document, "the file", {"servers"}).get("servers")
     if not isinstance(servers, list) or not servers:
         raise BadInput("servers: wants a list of at least one server")
-    declared = [_server(server, f"servers[{index}]") for index, server in enumerate(servers)]
+    declared = [read_server(server, f"servers[{index}]") for index, server in enumerate(servers)]
     keys = [server.key for server in declared]
     if len(set(keys)) != len(keys):
         raise BadInput("servers: one key stands there twice")
@@ -67,7 +68,8 @@ def read_contract(value: Any, path: str) -> dict[str, Any]:
     return columns | (_key(written["key"], f"{path}.key") if "key" in written else {})
 
 
-def _server(value: Any, path: str) -> ServerDeclaration:
+def read_server(value: Any, path: str) -> ServerDeclaration:
+    """Return what one written server declares. Raises `BadInput` with the path below `path`."""
     written = _object(value, path, {"key", "tools", "oauth", *SERVER})
     if "key" not in written:
         raise BadInput(f"{path}.key: is missing; it wants a short name of letters, digits, - and _")
@@ -171,6 +173,14 @@ def _command(value: Any, path: str) -> str:
         raise BadInput(f"{path}: {error}") from error
 
 
+def _vendor(value: Any, path: str) -> str:
+    """An entry of the vendor facts: a name that nothing is known of would promise facts that are not there."""
+    name = _text(value, path)
+    if name and name not in vendor_facts():
+        raise BadInput(f"{path}: is {name[:80]!r}; {known_vendors()}")
+    return name
+
+
 def _web_address(value: Any, path: str) -> str:
     text = _text(value, path)
     if not is_web_address(text):
@@ -200,7 +210,7 @@ SERVER: dict[str, Check] = {
     "url": _text,
     "command": _command,
     "bearer_env": _text,
-    "vendor": _text,
+    "vendor": _vendor,
     "is_enabled": _flag,
 }
 OAUTH: dict[str, tuple[str, Check]] = {

@@ -19,6 +19,7 @@ from liyagent.gateway.data_rules import read_path, read_regex
 from liyagent.gateway.outcome import Effect, KeyPlace
 from liyagent.gateway.policies import check_policies
 from liyagent.gateway.readers import read_reader
+from liyagent.gateway.vendor_facts import known_vendors, vendor_facts
 
 # With a dot, so that it is never one of the permissions that Django makes for a table.
 TOOL_PERMISSION = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
@@ -117,6 +118,8 @@ class ToolServer(models.Model):
             raise ValidationError({"command": "only a server by stdio has a command"})
         if self.oauth_token_url and not is_web_address(self.oauth_token_url):
             raise ValidationError({"oauth_token_url": f"wants {WEB_ADDRESS}"})
+        if self.vendor and self.vendor not in vendor_facts():
+            raise ValidationError({"vendor": known_vendors()})
         if self.bearer_env and not is_http:
             raise ValidationError({"bearer_env": "only an HTTP server takes a token"})
         for name in ("bearer_env", "oauth_secret_env"):
