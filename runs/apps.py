@@ -4,6 +4,8 @@ from importlib import import_module
 
 from django.apps import AppConfig
 
+from liyagent.gateway.needed import NEEDS
+
 
 class RunsConfig(AppConfig):
     """Registers the room's tables."""
@@ -12,5 +14,6 @@ class RunsConfig(AppConfig):
     label = "runs"
 
     def ready(self) -> None:
-        """Have the deploy check look at this room too."""
+        """Have the deploy check look at this room too, and the gateway ask it before a server is removed."""
         import_module("runs.checks")
+        NEEDS.append(import_module("runs.server_needs").need_of)

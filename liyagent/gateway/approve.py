@@ -20,20 +20,29 @@ def find_tool(name: str) -> Tool:
     return found
 
 
-def approve_tool(tool: Tool, *, actor: str) -> None:
-    """Approve the schema and description that `tool` was read with.
+def approve_tool(tool: Tool, *, actor: str, fingerprint: str | None = None) -> None:
+    """Approve the schema and description that were shown, and keep them for the next diff.
 
-    Raises `Conflict` where another reading changed them since: what was not seen is not approved.
+    `fingerprint` is what was shown, by default that of `tool` as it was read. Raises `Conflict` where
+    another reading changed them since: what was not seen is not approved. `NotFound` where it is gone.
     """
+    shown = tool.fingerprint if fingerprint is None else fingerprint
     with transaction.atomic(durable=True):
-        rows = Tool.objects.filter(pk=tool.pk, fingerprint=tool.fingerprint).update(
-            approved_fingerprint=tool.fingerprint
-        )
-        if rows != 1:
+        row = Tool.objects.select_for_update().filter(pk=tool.pk).first()
+        if row is None:
+            raise NotFound(f"{tool} is gone: its server was removed meanwhile")
+        if not row.fingerprint:
+            raise Conflict(f"{tool} was never read; sync its server first")
+        if row.fingerprint != shown:
             raise Conflict(f"{tool} changed while it was looked at; look at it again")
-        detail = {
-            "tool": str(tool),
-            "fingerprint": tool.fingerprint,
-            "before": tool.approved_fingerprint,
-        }
+        before = row.approved_fingerprint
+        row.approved_fingerprint = shown
+        row.approved = approved_form(row.description, row.schema)
+        row.save(update_fields=["approved_fingerprint", "approved"])
+        detail = {"tool": str(tool), "fingerprint": shown, "before": before}
         record("tool.approved", actor=actor, detail=detail)
+
+
+def approved_form(description: str, schema: object) -> dict[str, object]:
+    """Return what `Tool.approved` keeps of what was approved."""
+    return {"description": description, "schema": schema}

@@ -10,6 +10,7 @@ from typing import Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from liyagent.gateway.contracts import Address
+from liyagent.gateway.mcp_session import Look
 from liyagent.gateway.mcp_sessions import Sessions
 from liyagent.gateway.outcome import MaySend, Outcome, Payload
 
@@ -35,6 +36,12 @@ def list_tools(address: Address) -> list[dict[str, Any]]:
     """Return the server's whole catalogue in its wire form. Raises `CatalogueUnreadable`."""
     portal, sessions = _running.get()
     return portal.call(sessions.list_tools, address)
+
+
+def look(address: Address) -> Look:
+    """Return what the server says of itself now. Raises `CatalogueUnreadable`, `TokenRefused`, `BadInput`."""
+    portal, sessions = _running.get()
+    return portal.call(sessions.look, address)
 
 
 def abandon(step_keys: Collection[str]) -> int:

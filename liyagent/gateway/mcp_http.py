@@ -21,7 +21,8 @@ FindExchange = Callable[[Any], Exchange | None]
 # Of all pages of a catalogue together; and of any one answer that is no call's.
 CATALOGUE_LIMIT_BYTES = 8 << 20
 # JSON-RPC's first code that is an implementation's own.
-TOO_LARGE = -32000
+NOT_ANSWERED = -32000
+REFUSED = frozenset({401, 403})
 REWRITTEN = frozenset({"content-length", "content-encoding", "transfer-encoding"})
 
 
@@ -113,16 +114,24 @@ async def _bounded(answer: httpx2.Response, message: Any) -> httpx2.Response:
     """The answer read within the limit, since the SDK would read it to its end; a stream as it is."""
     if answer.headers.get("content-type", "").lower().startswith("text/event-stream"):
         return answer
+    asked = message.get("id") if isinstance(message, dict) else None
+    if answer.status_code in REFUSED and asked is not None:
+        # The SDK would tell of an error response, and not of which.
+        await answer.aclose()
+        return _refusal(asked, f"refused by the server: HTTP status {answer.status_code}")
     try:
         body = await read_body(answer, CATALOGUE_LIMIT_BYTES)
     except TooLarge as error:
-        asked = message.get("id") if isinstance(message, dict) else None
-        refusal = {"code": TOO_LARGE, "message": str(error)}
-        return httpx2.Response(200, json={"jsonrpc": "2.0", "id": asked, "error": refusal})
+        return _refusal(asked, str(error))
     finally:
         await answer.aclose()
     kept = [it for it in answer.headers.multi_items() if it[0].lower() not in REWRITTEN]
     return httpx2.Response(answer.status_code, headers=kept, content=body)
+
+
+def _refusal(asked: Any, said: str) -> httpx2.Response:
+    refusal = {"code": NOT_ANSWERED, "message": said}
+    return httpx2.Response(200, json={"jsonrpc": "2.0", "id": asked, "error": refusal})
 
 
 def ask_exchange(request: httpx2.Request) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -36,6 +37,15 @@ class SessionLost(LiyagentError):
     """The session with the server is not open."""
 
     code = "gateway.session_lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What a look at a server found: the protocol agreed on, its whole catalogue, and how long its token lasts."""
+
+    protocol: str
+    tools: list[dict[str, Any]]
+    token_seconds: float | None = None
 
 
 class Session:
@@ -86,6 +96,11 @@ class Session:
             if not cursor:
                 return tools
         raise ValueError(f"its list of tools has more than {MOST_PAGES} pages")
+
+    @property
+    def protocol(self) -> str:
+        """The protocol version agreed on. Raises `SessionLost`."""
+        return str(self.opened().protocol_version)
 
     @property
     def is_open(self) -> bool:

@@ -17,7 +17,13 @@ from liyagent.gateway.commands import command_named
 from liyagent.gateway.contracts import Address
 from liyagent.gateway.exchange import LATE_SECONDS, Exchange
 from liyagent.gateway.mcp_http import ask_exchange, http_wire
-from liyagent.gateway.mcp_session import CatalogueUnreadable, Session, SessionLost, log_failure
+from liyagent.gateway.mcp_session import (
+    CatalogueUnreadable,
+    Look,
+    Session,
+    SessionLost,
+    log_failure,
+)
 from liyagent.gateway.models import Transport
 from liyagent.gateway.oauth import Tokens
 from liyagent.gateway.outcome import MaySend, NotSent, Outcome, Payload
@@ -81,6 +87,20 @@ class Sessions:
         except CatalogueUnreadable:
             self._drop(session)
             raise
+
+    async def look(self, address: Address) -> Look:
+        """Return what the server says of itself. Raises `CatalogueUnreadable`, `TokenRefused`, `BadInput`."""
+        seconds = None
+        if address.oauth is not None:
+            await self._tokens.token(address.oauth)
+            seconds = self._tokens.seconds_left(address.oauth)
+        tools = await self.list_tools(address)
+        try:
+            return Look(
+                protocol=(await self._session(address)).protocol, tools=tools, token_seconds=seconds
+            )
+        except SessionLost as error:
+            raise CatalogueUnreadable(f"{address.server}: {error}") from error
 
     def interrupt(self, step_keys: Collection[str]) -> int:
         """Shut the connections of the calls on their way under these keys; return how many there were."""

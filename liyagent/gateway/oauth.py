@@ -68,6 +68,11 @@ class Tokens:
         kept = self._kept.get(credentials)
         return kept is not None and kept.is_fresh
 
+    def seconds_left(self, credentials: Credentials) -> float:
+        """For how long `token` will answer with the kept one; 0 where there is none."""
+        kept = self._kept.get(credentials)
+        return 0.0 if kept is None else max(0.0, kept.good_until - time.monotonic())
+
     async def token(self, credentials: Credentials) -> str:
         """Return a token that has not lapsed; of several callers at once one fetches it.
 

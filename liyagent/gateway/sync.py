@@ -11,9 +11,11 @@ from django.db.models.functions import Coalesce, Now
 
 from liyagent.audit.record import record
 from liyagent.core.canonical import digest
+from liyagent.core.errors import NotFound
 from liyagent.core.plain import NotStorable, json_bytes, to_plain
 from liyagent.core.transactions import forbid_transaction
 from liyagent.gateway import mcp, mcp_http
+from liyagent.gateway.approve import approved_form
 from liyagent.gateway.contracts import address_from
 from liyagent.gateway.local import LOCAL_TOOLS
 from liyagent.gateway.mcp_session import CatalogueUnreadable
@@ -58,7 +60,8 @@ def sync_server(server: ToolServer, *, actor: str) -> Synced:
 
     The first reading approves what it shows: the operator who added the server asked for it. Later, a
     new tool and one whose schema or description changed wait for `approve_tool` (ruling 21). A
-    catalogue that cannot be read leaves the last one as it is, with the error and since when.
+    catalogue that cannot be read leaves the last one as it is, with the error and since when. Raises
+    `NotFound` where the server was removed meanwhile.
     """
     forbid_transaction(f"reading the catalogue of {server.key}")
     try:
@@ -67,14 +70,19 @@ def sync_server(server: ToolServer, *, actor: str) -> Synced:
         _keep_error(server, str(error))
         return Synced(server=server.key, error=str(error))
     with transaction.atomic(durable=True):
-        return _keep(server.pk, offered, actor=actor)
+        return _keep(server, offered, actor=actor)
 
 
 def read_catalogue(server: ToolServer) -> list[Offered]:
     """Return what `server` offers now. Raises `CatalogueUnreadable`."""
     if server.transport == Transport.LOCAL:
         return _local_catalogue(server.key)
-    return list(_read(server.key, mcp.list_tools(address_from(server))))
+    return offered_in(server.key, mcp.list_tools(address_from(server)))
+
+
+def offered_in(key: str, listed: list[dict[str, Any]]) -> list[Offered]:
+    """Return the entries of a catalogue in its wire form. Raises `CatalogueUnreadable` for one that cannot be kept."""
+    return list(_read(key, listed))
 
 
 def _local_catalogue(key: str) -> list[Offered]:
@@ -127,13 +135,21 @@ def _check_size(name: str, tool: dict[str, Any]) -> None:
 
 
 def _keep_error(server: ToolServer, error: str) -> None:
-    ToolServer.objects.filter(pk=server.pk).update(
+    kept = ToolServer.objects.filter(pk=server.pk).update(
         catalogue_error=error, catalogue_error_since=Coalesce("catalogue_error_since", Now())
     )
+    if not kept:
+        raise _removed(server.key)
 
 
-def _keep(server_id: int, offered: list[Offered], *, actor: str) -> Synced:
-    server = ToolServer.objects.select_for_update().get(pk=server_id)
+def _removed(key: str) -> NotFound:
+    return NotFound(f"server {key} was removed while its catalogue was read; nothing was kept")
+
+
+def _keep(read: ToolServer, offered: list[Offered], *, actor: str) -> Synced:
+    server = ToolServer.objects.select_for_update().filter(pk=read.pk).first()
+    if server is None:
+        raise _removed(read.key)
     is_first = server.catalogue_read_at is None
     known = {tool.name: tool for tool in server.tools.all()}
     for entry in offered:
@@ -142,7 +158,7 @@ def _keep(server_id: int, offered: list[Offered], *, actor: str) -> Synced:
     gone = server.tools.filter(is_offered=True).exclude(name__in=names)
     gone_names = tuple(gone.values_list("name", flat=True))
     gone.update(is_offered=False)
-    ToolServer.objects.filter(pk=server_id).update(
+    ToolServer.objects.filter(pk=server.pk).update(
         catalogue_read_at=Now(), catalogue_error="", catalogue_error_since=None
     )
     waiting = [tool.name for tool in server.tools.filter(is_offered=True) if not tool.is_approved]
@@ -171,6 +187,7 @@ def _keep_tool(server: ToolServer, entry: Offered, tool: Tool | None, *, is_firs
     }
     if is_first:
         told["approved_fingerprint"] = entry.fingerprint
+        told["approved"] = approved_form(entry.description, entry.schema)
     if tool is None:
         Tool.objects.create(server=server, name=entry.name, effect=entry.effect, **told)
     else:

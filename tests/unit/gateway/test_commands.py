@@ -11,9 +11,11 @@ from django.core.management import call_command
 
 from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput, NotFound
-from liyagent.gateway.approve import find_tool
+from liyagent.gateway.approve import approve_tool, find_tool
 from liyagent.gateway.mcp_session import CatalogueUnreadable
 from liyagent.gateway.models import Policy, Tool, ToolServer
+from liyagent.gateway.servers import set_contract
+from liyagent.gateway.sync import sync_server
 from tests.databases import FreshDatabase
 from tests.fakes.tool_server import ToolServer as FakeServer
 
@@ -132,7 +134,7 @@ def test_a_server_is_added_read_and_read_again(tool_server: FakeServer) -> None:
         "servers", "sync", "jira"
     )
     assert "to approve" in run("tools", "list")
-    assert "Create another" in run("tools", "approve", "jira/create_issue")
+    assert "+Create another" in run("tools", "approve", "jira/create_issue", "--yes")
     assert "to approve" not in run("tools", "list")
 
 
@@ -159,7 +161,11 @@ def test_a_removed_server_is_gone_with_its_tools_and_audited() -> None:
     assert not ToolServer.objects.exists()
     assert not Tool.objects.exists()
     detail = AuditRow.objects.get(action="server.removed").detail
-    assert detail == {"server": "jira", "tools": ["create_issue", "get_issue", "refuse", "say"]}
+    assert detail == {
+        "server": "jira",
+        "tools": ["create_issue", "get_issue", "refuse", "say"],
+        "lost": [],
+    }
 
 
 @pytest.mark.usefixtures("jira")
@@ -214,10 +220,10 @@ def test_tools_are_listed_with_what_becomes_of_a_write_in_doubt() -> None:
     lines = [re.split(r" {2,}", line) for line in run("tools", "list").splitlines()]
     assert lines == [
         ["TOOL", "EFFECT", "KEY", "IN DOUBT", "STATE"],
-        ["jira/create_issue", "write", "meta", "same key", "offered"],
+        ["jira/create_issue", "write", "meta", "sent again", "offered"],
         ["jira/get_issue", "read", "none", "-", "offered"],
-        ["jira/refuse", "write", "none", "told", "offered"],
-        ["jira/say", "write", "meta", "looked up", "offered"],
+        ["jira/refuse", "write", "none", "told unknown", "offered"],
+        ["jira/say", "write", "meta", "read back", "offered"],
     ]
 
 
@@ -241,6 +247,45 @@ def test_servers_are_listed_under_a_header() -> None:
 def test_a_contract_that_cannot_be_is_refused(given: list[str], wanted: str) -> None:
     with pytest.raises(BadInput, match=wanted):
         run("tools", "set", "jira/say", *given)
+
+
+@pytest.mark.usefixtures("jira")
+def test_what_changed_is_shown_and_not_approved_where_nobody_can_be_asked(
+    tool_server: FakeServer,
+) -> None:
+    Tool.objects.filter(name="say").update(description="another", fingerprint="f2")
+    told = run("tools", "diff", "jira/say")
+    assert "jira/say: changed since it was approved" in told
+    assert "-Answer with a text." in told
+    assert "+another" in told
+    with pytest.raises(BadInput, match="add --yes"):
+        run("tools", "approve", "jira/say")
+    assert not find_tool("jira/say").is_approved
+
+
+@pytest.mark.usefixtures("jira")
+def test_a_server_is_switched_off_and_on_and_that_is_audited_once() -> None:
+    assert run("servers", "disable", "jira") == "jira: disabled\n"
+    run("servers", "disable", "jira")
+    assert words_of("jira", "servers", "list")[1] == "disabled"
+    assert run("servers", "enable", "jira") == "jira: enabled\n"
+    told = AuditRow.objects.filter(action__in=["server.enabled", "server.disabled"])
+    assert [it.action for it in told.order_by("id")] == ["server.disabled", "server.enabled"]
+
+
+def test_a_tool_whose_server_was_removed_meanwhile_is_refused_cleanly(jira: str) -> None:
+    say = find_tool("jira/say")
+    server = ToolServer.objects.get()
+    run("servers", "remove", "jira")
+    with pytest.raises(NotFound, match="jira/say is gone"):
+        set_contract(say, {"effect": "read"}, actor="me")
+    with pytest.raises(NotFound, match="jira/say is gone"):
+        approve_tool(say, actor="me")
+    with pytest.raises(NotFound, match="server jira was removed while"):
+        sync_server(server, actor="me")
+    server.url = "http://127.0.0.1:1/mcp"
+    with pytest.raises(NotFound, match="server jira was removed while"):
+        sync_server(server, actor="me")
 
 
 def test_policies_are_loaded_shown_and_versioned(tmp_path: Path) -> None:

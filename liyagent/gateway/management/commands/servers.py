@@ -9,12 +9,14 @@ from django.core.management.base import BaseCommand, CommandParser
 from liyagent.core.errors import BadInput
 from liyagent.core.files import parse_yaml, read_text
 from liyagent.core.operator import operator_name
-from liyagent.core.tables import aligned, cell, visible
+from liyagent.core.tables import aligned, visible
 from liyagent.gateway import wire
+from liyagent.gateway.check import ServerAmiss, check_server
 from liyagent.gateway.commands import registered_commands
 from liyagent.gateway.mcp_session import CatalogueUnreadable
 from liyagent.gateway.models import ToolServer
-from liyagent.gateway.servers import find_server, load_servers, remove_server
+from liyagent.gateway.servers import find_server, load_servers, remove_server, switch_server
+from liyagent.gateway.states import catalogue_state, server_state
 from liyagent.gateway.sync import Synced, sync_server
 
 COMMAND_HEADS = ("COMMAND", "STARTS", "VARIABLES", "DIRECTORY")
@@ -22,9 +24,9 @@ LIST_HEADS = ("SERVER", "STATE", "WHERE", "TOOLS", "CATALOGUE")
 
 
 class Command(BaseCommand):
-    """List, add, load, read and remove tool servers."""
+    """List, add, load, read, check, switch and remove tool servers."""
 
-    help = "Tool servers: list | add KEY URL | sync KEY | remove KEY | load FILE.yaml | commands"
+    help = "Tool servers: list | add KEY URL | sync KEY | check [KEY] | enable KEY | disable KEY | remove KEY | load FILE.yaml | commands"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """One subcommand a verb."""
@@ -36,6 +38,16 @@ class Command(BaseCommand):
         add.add_argument("--bearer-env", default="", help="environment variable with its token")
         sync = verbs.add_parser("sync", help="read the catalogue of a server again")
         sync.add_argument("key")
+        check = verbs.add_parser(
+            "check",
+            help="whether each can be reached, and offers what was approved; changes nothing",
+        )
+        check.add_argument("key", nargs="?")
+        for verb, what in (
+            ("enable", "let calls reach a server"),
+            ("disable", "let no call reach it"),
+        ):
+            verbs.add_parser(verb, help=what).add_argument("key")
         remove = verbs.add_parser("remove", help="forget a server, its tools and their contracts")
         remove.add_argument("key")
         load = verbs.add_parser("load", help="keep the servers and contracts of a YAML file")
@@ -49,6 +61,9 @@ class Command(BaseCommand):
             "list": self._list,
             "add": self._add,
             "sync": self._sync,
+            "check": self._check,
+            "enable": self._switch,
+            "disable": self._switch,
             "remove": self._remove,
             "load": self._load,
             "commands": self._commands,
@@ -62,10 +77,10 @@ class Command(BaseCommand):
         rows = [
             (
                 server.key,
-                "enabled" if server.is_enabled else "disabled",
+                server_state(server),
                 server.url or server.command or server.get_transport_display(),
                 sum(tool.is_offered for tool in server.tools.all()),
-                _reading(server),
+                catalogue_state(server),
             )
             for server in ToolServer.objects.prefetch_related("tools")
         ]
@@ -80,8 +95,28 @@ class Command(BaseCommand):
         self._read([find_server(options["key"])])
 
     def _remove(self, options: dict[str, Any]) -> None:
-        remove_server(options["key"], actor=operator_name())
+        lost = remove_server(options["key"], actor=operator_name())
         self.stdout.write(f"{options['key']}: removed, with its tools and their contracts")
+        for what in lost:
+            self.stdout.write(visible(f"  lost with it: {what}"))
+
+    def _switch(self, options: dict[str, Any]) -> None:
+        to_enabled = options["verb"] == "enable"
+        server = switch_server(options["key"], to_enabled=to_enabled, actor=operator_name())
+        self.stdout.write(f"{server.key}: {server_state(server)}")
+
+    def _check(self, options: dict[str, Any]) -> None:
+        """Look at one server, or at all; fail at the end where one is not as it should be."""
+        key = options["key"]
+        servers = [find_server(key)] if key else ToolServer.objects.filter(is_enabled=True)
+        amiss = []
+        for server in servers:
+            checked = check_server(server)
+            for line in checked.lines:
+                self.stdout.write(visible(f"{server.key}: {line}"))
+            amiss += [server.key] if checked.is_amiss else []
+        if amiss:
+            raise ServerAmiss(f"not as it should be: {', '.join(amiss)}")
 
     def _load(self, options: dict[str, Any]) -> None:
         file = options["file"]
@@ -134,11 +169,3 @@ def _unread(server: ToolServer, error: str, kept: str) -> str:
     )
     stands = "; the last catalogue stands" if server.catalogue_read_at else ""
     return f"{told}: {error}{stands}"
-
-
-def _reading(server: ToolServer) -> str:
-    if server.catalogue_error:
-        return f"unreadable since {server.catalogue_error_since:%Y-%m-%d %H:%M}: {server.catalogue_error}"
-    if server.catalogue_read_at is None:
-        return f"never read: `manage.py servers sync {server.key}` reads it"
-    return f"read {cell(server.catalogue_read_at)}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -12,50 +14,101 @@ from liyagent.core.files import parse_yaml
 from liyagent.core.operator import operator_name
 from liyagent.core.tables import aligned, visible
 from liyagent.gateway.approve import approve_tool, find_tool
-from liyagent.gateway.contracts import contract_of
 from liyagent.gateway.declare import read_contract
+from liyagent.gateway.diff import changes_of, heading_of
 from liyagent.gateway.models import Tool
-from liyagent.gateway.outcome import Effect
-from liyagent.gateway.servers import set_contract
+from liyagent.gateway.report import report_of
+from liyagent.gateway.report_text import ToMend, report_lines
+from liyagent.gateway.servers import find_server, set_contract
+from liyagent.gateway.states import in_doubt_of, tool_state
+from liyagent.gateway.vendor_facts import facts_of, vendor_facts
+from liyagent.gateway.vendor_text import facts_lines
 
 FIELDS = ("effect", "key", "reader", "undo", "permission", "timeout", "limit")
 LIST_HEADS = ("TOOL", "EFFECT", "KEY", "IN DOUBT", "STATE")
+YES = ("y", "yes")
 
 
 class Command(BaseCommand):
-    """List tools, approve their descriptions, set their contracts."""
+    """List tools, show and approve what changed in them, set their contracts, report on them."""
 
-    help = "Tools: list | approve SERVER/TOOL | set SERVER/TOOL --effect read ..."
+    help = "Tools: list | report [SERVER] | diff SERVER/TOOL | approve SERVER/TOOL | set SERVER/TOOL --effect read ... | facts [VENDOR]"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """One subcommand a verb."""
         verbs = parser.add_subparsers(dest="verb", required=True)
         verbs.add_parser("list", help="every tool and its contract")
-        approve = verbs.add_parser("approve", help="approve its schema and description as read")
+        report = verbs.add_parser(
+            "report",
+            help="what becomes of writes in doubt, and what to mend; exit code 1 where anything is",
+        )
+        report.add_argument("server", nargs="?")
+        report.add_argument("--json", action="store_true", help="as JSON")
+        diff = verbs.add_parser("diff", help="what changed since it was approved")
+        diff.add_argument("tool", metavar="SERVER/TOOL")
+        approve = verbs.add_parser("approve", help="show what changed, and approve it")
         approve.add_argument("tool", metavar="SERVER/TOOL")
+        approve.add_argument("--yes", action="store_true", help="do not ask")
         change = verbs.add_parser("set", help="change its contract; values are YAML")
         change.add_argument("tool", metavar="SERVER/TOOL")
         for name in FIELDS:
             change.add_argument(f"--{name}")
+        facts = verbs.add_parser(
+            "facts", help="what vendors document of keys and of finding writes"
+        )
+        facts.add_argument("vendor", nargs="?")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do what the subcommand says."""
-        verbs = {"list": self._list, "approve": self._approve, "set": self._set}
+        verbs = {
+            "list": self._list,
+            "report": self._report,
+            "diff": self._diff,
+            "approve": self._approve,
+            "set": self._set,
+            "facts": self._facts,
+        }
         verbs[options["verb"]](options)
 
     def _list(self, options: dict[str, Any]) -> None:
         rows = [
-            (tool, tool.effect, _key(tool), _in_doubt(tool), _state(tool))
+            (tool, tool.effect, _key(tool), in_doubt_of(tool), tool_state(tool))
             for tool in Tool.objects.select_related("server")
         ]
         self.stdout.write(aligned(LIST_HEADS, rows))
 
+    def _report(self, options: dict[str, Any]) -> None:
+        server = options["server"]
+        report = report_of(find_server(server).key if server else None)
+        if options["json"]:
+            self.stdout.write(json.dumps(asdict(report), indent=2))
+        else:
+            for line in report_lines(report):
+                self.stdout.write(visible(line))
+        if report.to_mend:
+            raise ToMend(f"{report.to_mend} tools have something to mend")
+
+    def _diff(self, options: dict[str, Any]) -> None:
+        self._show(find_tool(options["tool"]))
+
     def _approve(self, options: dict[str, Any]) -> None:
         tool = find_tool(options["tool"])
-        told = f"{tool}\n{tool.description}\n{json.dumps(tool.schema, indent=2)}"
-        self.stdout.write(visible(told))
+        self._show(tool)
+        if not (options["yes"] or self._agrees()):
+            self.stdout.write("not approved")
+            return
         approve_tool(tool, actor=operator_name())
         self.stdout.write(f"approved, fingerprint {tool.fingerprint[:12]}")
+
+    def _show(self, tool: Tool) -> None:
+        self.stdout.write(visible(heading_of(tool)))
+        if changes := changes_of(tool):
+            self.stdout.write(changes)
+
+    def _agrees(self) -> bool:
+        if not sys.stdin.isatty():
+            raise BadInput("there is nobody to ask; add --yes to approve what is shown")
+        return input("approve? [y/N] ").strip().lower() in YES
 
     def _set(self, options: dict[str, Any]) -> None:
         tool = find_tool(options["tool"])
@@ -68,24 +121,15 @@ class Command(BaseCommand):
         )
         self.stdout.write(visible(f"{tool}: {told or 'nothing changed'}"))
 
+    def _facts(self, options: dict[str, Any]) -> None:
+        vendor = options["vendor"]
+        for facts in [facts_of(vendor)] if vendor else vendor_facts().values():
+            for line in facts_lines(facts):
+                self.stdout.write(line)
+
 
 def _key(tool: Tool) -> str:
     return f"{tool.key_place}:{tool.key_field}" if tool.key_field else tool.key_place
-
-
-def _in_doubt(tool: Tool) -> str:
-    """Say what becomes of a write whose outcome is in doubt; empty for a read, which is asked again."""
-    contract = contract_of(tool)
-    if contract.effect is Effect.READ:
-        return ""
-    if contract.key_window_seconds > 0:
-        return "same key"
-    return "looked up" if contract.reader is not None else "told"
-
-
-def _state(tool: Tool) -> str:
-    offered = "offered" if tool.is_offered else "not offered"
-    return offered if tool.is_approved else f"{offered}, to approve"
 
 
 def _shown(value: Any) -> str:
