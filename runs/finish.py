@@ -59,7 +59,7 @@ def end_run(
         error=error.value,
         counters=checkpoint.counters,
         transcript=checkpoint.sealer.seal(
-            _transcript(run, answer=answer, unkept=unkept), kind=TRANSCRIPT, number=0
+            _transcript(run, error, answer=answer, unkept=unkept), kind=TRANSCRIPT, number=0
         ),
         late_look_seconds=settings.LIYAGENT.late_look_seconds,
         audit=_ended(status, reason, unsettled=open_calls),
@@ -115,9 +115,12 @@ def _ended(status: RunStatus, reason: str, **facts: Any) -> hot.Audit:
     )
 
 
-def _transcript(run: Run, *, answer: str, unkept: list[Message]) -> dict[str, Any]:
-    """What the parts do not hold, where words are kept; else the answer alone, which its asker still has to read."""
-    if run.recording != FULL:
+def _transcript(run: Run, error: EndError, *, answer: str, unkept: list[Message]) -> dict[str, Any]:
+    """What the parts do not hold, where words are kept; else the answer alone, which its asker still has to read.
+
+    A task that a guardrail refused is not kept.
+    """
+    if run.recording != FULL or error is EndError.GUARDRAIL_INPUT:
         return {"answer": answer, "messages": []}
     return {"answer": answer, "after_parts": [told_message(it) for it in unkept]}
 

@@ -170,7 +170,8 @@ BEGIN
 END $$;
 
 -- The end, in one commit: status, transcript, audit, last events; open marks become unknown with a late look
--- (ruling 9). Parts go, but those of a run recorded in full: they are its transcript.
+-- (ruling 9). Parts go, but those of a run recorded in full: they are its transcript. A task that was refused is not
+-- kept at all.
 CREATE FUNCTION liyagent_finish(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_status text, p_reason text, p_error text,
     p_steps int, p_calls int, p_input_tokens bigint, p_output_tokens bigint, p_cost bigint, p_transcript bytea,
@@ -181,7 +182,7 @@ BEGIN
     UPDATE runs_run SET sequence = p_sequence, seal = p_seal, status = p_status, reason = p_reason,
             error = p_error, model_steps = p_steps, calls_made = p_calls, input_tokens = p_input_tokens,
             output_tokens = p_output_tokens, cost_micros = p_cost, holder = NULL, ended_at = liyagent_now(),
-            parts = CASE recording WHEN 'full' THEN parts ELSE 0 END
+            parts = CASE WHEN recording = 'full' AND p_error <> 'guardrail.input' THEN parts ELSE 0 END
         WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1
         RETURNING correlation_id, mission, recording, events_missing, stop_requested, agent_key, request_id, key_id
         INTO v;
@@ -191,7 +192,7 @@ BEGIN
             WHERE run_id = p_run AND fate = '';
         INSERT INTO transcripts_transcript (run_id, correlation_id, sealed, key_id, created_at)
             SELECT p_run, v.correlation_id, p_transcript, v.key_id, liyagent_now() WHERE p_transcript IS NOT NULL;
-        DELETE FROM runs_part WHERE run_id = p_run AND v.recording <> 'full';
+        DELETE FROM runs_part WHERE run_id = p_run AND (v.recording <> 'full' OR p_error = 'guardrail.input');
         IF p_action <> '' THEN
             PERFORM liyagent_audit(p_action, 'agent:' || v.agent_key, v.mission, v.correlation_id, p_run,
                 v.request_id, p_detail);

@@ -279,6 +279,7 @@ def test_an_unexpected_error_shows_no_trace_and_is_logged(
         "title": "Something went wrong here; the log names the request id.",
         "status": 500,
         "code": "unexpected",
+        "instance": "urn:liyagent:request:req-5",
         "request_id": "req-5",
     }
     assert "runs_startkey" in caplog.text

@@ -60,7 +60,7 @@ GUARDS: tuple[Guard, ...] = (
     *_fence("the flush", "SET sequence = p_sequence, seal = p_seal, resumes_recorded = p_resumes"),
     *_fence(
         "the end",
-        "output_tokens = p_output_tokens, cost_micros = p_cost, holder = NULL, ended_at = liyagent_now(),\n            parts = CASE recording WHEN 'full' THEN parts ELSE 0 END",
+        "output_tokens = p_output_tokens, cost_micros = p_cost, holder = NULL, ended_at = liyagent_now(),\n            parts = CASE WHEN recording = 'full' AND p_error <> 'guardrail.input' THEN parts ELSE 0 END",
     ),
     Guard(
         name="fence of the mark: attempt",

@@ -105,6 +105,11 @@ def head(connection: Connection, run: UUID, column: str) -> Any:
     return row[0]
 
 
+def config(connection: Connection) -> int:
+    """The configuration version that every hot statement tells."""
+    return int(value(connection, "SELECT version FROM agents_configversion"))
+
+
 def kept(connection: Connection) -> dict[str, Row | None]:
     """Return a fingerprint of all that the hot path writes, to see that nothing was written."""
     query = (

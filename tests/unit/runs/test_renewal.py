@@ -13,6 +13,7 @@ from tests.unit.runs.sql import (
     Server,
     add_holder,
     claim,
+    config,
     lapse,
     retake,
     start_run,
@@ -45,7 +46,7 @@ def test_a_renewal_lasts_from_now_and_asks_nothing_of_the_runs(server: Server) -
     fence = start_run(connection, holder=holder)
     row = "SELECT xmin::text FROM runs_run"
     before = value(connection, row)
-    assert renew(connection, holder, fence) == (1, None, None, None, None)
+    assert renew(connection, holder, fence) == (config(connection), None, None, None, None)
     assert 7 < seconds_left(connection, holder) <= 8
     assert value(connection, row) == before
 
@@ -71,7 +72,7 @@ def test_a_lease_that_lapsed_unclaimed_is_taken_up_again(server: Server) -> None
     connection = server.connect()
     fence = start_run(connection)
     lapse(connection, fence.holder)
-    assert renew(connection, fence.holder, fence) == (1, None, None, None, None)
+    assert renew(connection, fence.holder, fence) == (config(connection), None, None, None, None)
     assert sweep(connection, uuid4()) == []
 
 
@@ -123,7 +124,13 @@ def test_a_renewal_waits_for_no_run(server: Server) -> None:
     fence = start_run(connection)
     with other.transaction():
         assert claim(other, fence)
-        assert renew(connection, fence.holder, fence) == (1, None, None, None, None)
+        assert renew(connection, fence.holder, fence) == (
+            config(connection),
+            None,
+            None,
+            None,
+            None,
+        )
     answer = renew(connection, fence.holder, fence)
     assert answer is not None
     assert answer[1] == [fence.run]

@@ -90,6 +90,7 @@ def test_a_call_of_any_shape_has_one_result_and_the_run_goes_on(carry: Carry, as
 
 
 def test_a_thousand_calls_in_a_step_have_a_thousand_results(carry: Carry) -> None:
+    Agent.objects.update(max_calls=1000)
     asked = [call("v/nothing", id=f"toolu_{n:06}abcdef") for n in range(1000)]
     run, server = carry([Turn(calls=asked), Turn(text="done")])
     assert run.status == RunStatus.ANSWERED
