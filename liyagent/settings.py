@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "runs",
     "liyagent.demo",
     "liyagent.console",
+    "liyagent.operation",
 ]
 MIDDLEWARE = [
     "missions.middleware.MissionMiddleware",
@@ -104,7 +105,7 @@ X_FRAME_OPTIONS = "DENY"
 SECURE_HSTS_SECONDS = 365 * 86_400 if LIYAGENT.https else 0
 # Without a proxy that says how the client came, all would look like http and be sent round for ever.
 SECURE_SSL_REDIRECT = LIYAGENT.https and LIYAGENT.proxies > 0
-SECURE_REDIRECT_EXEMPT = [r"^health/"]
+SECURE_REDIRECT_EXEMPT = [r"^health/", r"^metrics$"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if LIYAGENT.proxies > 0 else None
 # Whether the neighbours of our host name use https, or browsers should have it built in, is their owner's choice.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]

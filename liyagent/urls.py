@@ -13,6 +13,7 @@ urlpatterns = [
     path("", login_required(RedirectView.as_view(pattern_name="admin:index")), name="home"),
     path("admin/", admin.site.urls),
     path("", include("liyagent.core.urls")),
+    path("", include("liyagent.operation.urls")),
     path("api/", include("liyagent.access.schema_urls")),
     path("api/", include("liyagent.access.urls")),
     path("api/", include("liyagent.agents.urls")),

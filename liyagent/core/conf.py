@@ -33,6 +33,8 @@ OURS = ("LIYAGENT_", "TICKETIQ_", "DATABASE_URL")
 KEY_ID = re.compile(r"[A-Za-z0-9_]{1,64}")
 HOST = re.compile(r"[A-Za-z0-9._:\[\]-]{1,253}")
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?")
+# What a header can carry as a bearer token (RFC 6750), long enough not to be guessed.
+TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{32,200}")
 LOOPBACK = "127.0.0.1,localhost"
 
 
@@ -69,6 +71,7 @@ class Conf:
     run_events_enabled: bool
     run_events_retention_days: int
     log_level: str
+    metrics_token: str
 
 
 def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
@@ -120,6 +123,7 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         log_level=_choice(
             env, "LIYAGENT_LOG_LEVEL", default="INFO", of=("DEBUG", "INFO", "WARNING", "ERROR")
         ),
+        metrics_token=_token(env, "LIYAGENT_METRICS_TOKEN"),
     )
 
 
@@ -165,6 +169,16 @@ def _whole_or_none(env: Mapping[str, str], name: str, *, low: int, high: int) ->
             f"{name} is {value}; it wants 0 for none, or a number from {low} to {high}"
         )
     return value
+
+
+def _token(env: Mapping[str, str], name: str) -> str:
+    """A bearer token of ours, empty where none is set."""
+    token = env.get(name, "").strip()
+    if token and not TOKEN.fullmatch(token):
+        raise BadSetting(
+            f"{name} cannot be used; it wants 32 to 200 random letters, digits and any of - . _ ~ + / ="
+        )
+    return token
 
 
 def _names(env: Mapping[str, str], name: str, *, default: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ after those is `other`. A child is looked up in a dictionary, without a lock.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
@@ -28,6 +29,19 @@ LONG_SECONDS = (0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 CALL_SECONDS = (0.05, 0.1, 0.3, 1, 3, 10, 30, 60)
 SHORT_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
 RECOVERY_SECONDS = (0.1, 0.3, 1, 2, 4, 8, 15, 30, 60, 300)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A metric as `docs/operate/metrics.md` lists it."""
+
+    kind: str
+    told: str
+    labels: tuple[str, ...] = ()
+
+
+# What this process counts, by name.
+KNOWN: dict[str, Known] = {}
 
 M = TypeVar("M", Counter, Gauge, Histogram)
 
@@ -60,16 +74,23 @@ class Children(Generic[M]):
             return child
 
 
+def _known(name: str, kind: str, told: str, labels: tuple[str, ...] = ()) -> str:
+    name = f"liyagent_{name}"
+    KNOWN[name] = Known(kind=kind, told=told, labels=labels)
+    return name
+
+
 def _counter(name: str, told: str, *labels: str) -> Counter:
-    return Counter(f"liyagent_{name}", told, labels, registry=REGISTRY)
+    return Counter(_known(name, "counter", told, labels), told, labels, registry=REGISTRY)
 
 
 def _gauge(name: str, told: str) -> Gauge:
-    return Gauge(f"liyagent_{name}", told, registry=REGISTRY)
+    return Gauge(_known(name, "gauge", told), told, registry=REGISTRY)
 
 
 def _histogram(name: str, told: str, *labels: str, buckets: tuple[float, ...]) -> Histogram:
-    return Histogram(f"liyagent_{name}", told, labels, registry=REGISTRY, buckets=buckets)
+    name = _known(name, "histogram", told, labels)
+    return Histogram(name, told, labels, registry=REGISTRY, buckets=buckets)
 
 
 RUNS_TAKEN = Children(

@@ -65,8 +65,9 @@ def test_the_document_says_of_an_empty_default_that_it_is_empty(tmp_path: Path) 
         "LIYAGENT_ALLOWED_PRIVATE_HOSTS",
         "LIYAGENT_COMMANDS_FILE",
         "LIYAGENT_HOOK_MODULES",
+        "LIYAGENT_METRICS_TOKEN",
     }
-    assert (conf.digest_key, conf.commands_file) == (b"", None)
+    assert (conf.digest_key, conf.metrics_token, conf.commands_file) == (b"", "", None)
     assert {conf.allowed_origins, conf.allowed_private_hosts, conf.hook_modules} == {()}
 
 

@@ -43,6 +43,8 @@ def test_a_lease_lasts_eight_seconds_and_is_looked_for_every_three(tmp_path: Pat
         ("LIYAGENT_LEASE_SECONDS", "nan", "from 0.2 to 600"),
         ("LIYAGENT_LEASE_SECONDS", "1e999", "from 0.2 to 600"),
         ("LIYAGENT_LOG_LEVEL", "loud", "one of DEBUG"),
+        ("LIYAGENT_METRICS_TOKEN", "t" * 31, "32 to 200"),
+        ("LIYAGENT_METRICS_TOKEN", "two words " * 4, "32 to 200"),
         ("LIYAGENT_SEAL_KEYS", "", "is not set"),
         ("LIYAGENT_SEAL_KEYS", ",", "id:base64-of-32-bytes"),
         ("LIYAGENT_SEAL_KEYS", "k1:AAAA", "id:base64-of-32-bytes"),
