@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from liyagent.core.errors import BadInput
 from liyagent.core.tables import cell
-from liyagent.gateway.contracts import contract_of
 from liyagent.gateway.models import Tool, ToolServer
 from liyagent.gateway.outcome import Contract, Effect
+from liyagent.gateway.readers import read_reader
 
 SENT_AGAIN = "sent again"
 READ_BACK = "read back"
@@ -34,13 +35,21 @@ def tool_state(tool: Tool) -> str:
 
 def in_doubt(contract: Contract) -> str:
     """Say what becomes of a write whose outcome is in doubt (CR-22, CR-24); "" for a read, which is made again."""
-    if contract.effect is Effect.READ:
-        return ""
-    if contract.key_window_seconds > 0:
-        return SENT_AGAIN
-    return READ_BACK if contract.reader is not None else TOLD_UNKNOWN
+    return _settled(contract.effect, contract.key_window_seconds, contract.reader is not None)
 
 
 def in_doubt_of(tool: Tool) -> str:
-    """`in_doubt` of a row; its server is read with it."""
-    return in_doubt(contract_of(tool))
+    """`in_doubt` of a row, without its schema."""
+    try:
+        has_reader = read_reader(tool.reader) is not None
+    except BadInput:
+        has_reader = False
+    return _settled(Effect(tool.effect), tool.key_window_seconds, has_reader)
+
+
+def _settled(effect: Effect, window: int, has_reader: bool) -> str:
+    if effect is Effect.READ:
+        return ""
+    if window > 0:
+        return SENT_AGAIN
+    return READ_BACK if has_reader else TOLD_UNKNOWN

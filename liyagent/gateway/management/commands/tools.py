@@ -26,6 +26,8 @@ from liyagent.gateway.vendor_text import facts_lines
 
 FIELDS = ("effect", "key", "reader", "undo", "permission", "timeout", "limit")
 LIST_HEADS = ("TOOL", "EFFECT", "KEY", "IN DOUBT", "STATE")
+# What a list does not show, and may be long.
+WORDS = ("description", "schema", "hints", "approved")
 YES = ("y", "yes")
 
 
@@ -73,7 +75,7 @@ class Command(BaseCommand):
     def _list(self, options: dict[str, Any]) -> None:
         rows = [
             (tool, tool.effect, _key(tool), in_doubt_of(tool), tool_state(tool))
-            for tool in Tool.objects.select_related("server")
+            for tool in Tool.objects.select_related("server").defer(*WORDS)
         ]
         self.stdout.write(aligned(LIST_HEADS, rows))
 
