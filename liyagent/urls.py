@@ -18,6 +18,7 @@ urlpatterns = [
     path("api/", include("liyagent.access.urls")),
     path("api/", include("liyagent.agents.urls")),
     path("api/", include("liyagent.gateway.policies_urls")),
+    path("api/", include("liyagent.gateway.servers_urls")),
     path("api/", include("runs.urls")),
     path("api/", include("liyagent.entry.inspector.urls")),
     path("api", UnknownAddress.as_view(), {"rest": ""}),
