@@ -6,6 +6,7 @@ from pathlib import Path
 
 import django_stubs_ext
 
+from liyagent.console import theme
 from liyagent.core.conf import read_conf
 from liyagent.core.database import django_database
 from liyagent.core.logs import logging_config
@@ -24,6 +25,7 @@ SECRET_KEY = LIYAGENT.secret_key
 ALLOWED_HOSTS = list(LIYAGENT.allowed_hosts)
 
 INSTALLED_APPS = [
+    "unfold",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -82,12 +84,14 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_TZ = True
 FORMAT_MODULE_PATH = "liyagent.console.formats"
 STATIC_URL = "static/"
+UNFOLD = theme.UNFOLD
 WHITENOISE_USE_FINDERS = True
 
 LOGGING = logging_config(LIYAGENT.log_level)

@@ -11,6 +11,7 @@ from liyagent.access.views import UnknownAddress
 
 urlpatterns = [
     path("", login_required(RedirectView.as_view(pattern_name="admin:index")), name="home"),
+    path("admin/", include("liyagent.console.urls")),
     path("admin/", admin.site.urls),
     path("", include("liyagent.core.urls")),
     path("", include("liyagent.operation.urls")),

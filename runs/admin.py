@@ -1,111 +1,61 @@
-"""Runs and their marked calls in the console: to read. No list reads a body."""
+"""Runs and their marked calls in the console: to read, and to stop. No list reads a body."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
-from django.contrib import admin
-from django.db.models import OuterRef, QuerySet, Subquery
-from django.http import HttpRequest
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from unfold.decorators import action, display
 
-from liyagent.agents.models import Agent
-from liyagent.core.paging import BoundedPaginator
+from liyagent.access.permissions import OPERATE, READ_WORDS
+from liyagent.core.console import ReasonForm
+from liyagent.core.errors import LiyagentError
+from liyagent.core.moments import age, shown_now, when
+from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
-from liyagent.gateway.outcome import Fate
 from liyagent.leases.models import Holder
-from runs.head import BODIES, calls_of, lease_of, takeovers_of
-from runs.models import Call, Run
-from runs.unknown import UNKNOWN, having_unknown_writes, with_unknown_writes
-
-CALL_COLUMNS = (
-    "step",
-    "index",
-    "server",
-    "tool",
-    "effect",
-    "fate",
-    "settlement",
-    "marked_at",
-    "settled_at",
+from runs.filters import (
+    ByAgent,
+    ByDoubt,
+    ByEntry,
+    ByError,
+    ByStart,
+    ByStatus,
+    ByUnknown,
+    looked_through,
+    newest_calls,
 )
-TAKEOVER_COLUMNS = ("at", "attempt", "losses", "cause", "step", "holder")
-MOST_CHOICES = 200
-LONGEST_REASON = 60
-SHOWN_FIRST = (
-    "status",
-    "reason",
-    "agent_key",
-    "started_by",
-    "mission",
-    "created_at",
-    "ended_at",
-    "model_steps",
-    "losses",
-    "unknown",
-    "lease",
-)
+from runs.head import BODIES, lease_of, takeovers_of
+from runs.models import Call, Run, RunStatus
+from runs.run_page import MOST_UNKNOWN, answer_shown, page_of, unknown_of
+from runs.stop import stop_run
+from runs.unknown import with_unknown_writes
+from runs.wording import FINDINGS, SETTLEMENTS, in_words
 
-
-class ByAgent(admin.SimpleListFilter):
-    """Chooses among the agents there are; Django's own filter would look through every run for them."""
-
-    title = "agent"
-    parameter_name = "agent_key"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
-        """Return the agents' keys."""
-        keys = Agent.objects.order_by("key").values_list("key", flat=True)[:MOST_CHOICES]
-        return [(key, key) for key in keys]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the runs of the chosen agent."""
-        return queryset.filter(agent_key=self.value()) if self.value() else queryset
-
-
-class ByUnknown(admin.SimpleListFilter):
-    """Chooses the runs a person has to look after."""
-
-    title = "writes"
-    parameter_name = "writes"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
-        """Return the one choice."""
-        return [("unknown", "has writes of unknown outcome")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the chosen runs."""
-        return having_unknown_writes(queryset) if self.value() == "unknown" else queryset
-
-
-class ByFate(admin.SimpleListFilter):
-    """Chooses what became of a call."""
-
-    title = "fate"
-    parameter_name = "fate"
-    IN_FLIGHT = "in-flight"
-    NOT_FOUND = "not-found"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
-        """Return the fates, and what has none yet."""
-        return [
-            (self.IN_FLIGHT, "in flight"),
-            (self.NOT_FOUND, "unknown, not found since"),
-            *((it.value, it.value) for it in Fate),
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the calls of the chosen fate."""
-        chosen = self.value()
-        if not chosen:
-            return queryset
-        if chosen == self.NOT_FOUND:
-            return queryset.filter(UNKNOWN)
-        return queryset.filter(fate="" if chosen == self.IN_FLIGHT else chosen)
+LONGEST_REASON = 90
+# So many are asked about, and stopped, at once.
+MOST_STOPPED = 200
+STATES = {
+    RunStatus.RUNNING: GOOD,
+    RunStatus.ANSWERED: QUIET,
+    RunStatus.QUEUED: QUIET,
+    RunStatus.WAITING: WARN,
+    RunStatus.PAUSED: WARN,
+    RunStatus.DECLINED: WARN,
+    RunStatus.STOPPED: WARN,
+    RunStatus.INTERRUPTED: WARN,
+    RunStatus.FAILED: BAD,
+}
+FATES = {"done": GOOD, "failed": WARN, "refused": WARN, "held": WARN, "unknown": BAD}
 
 
 @admin.register(Run)
@@ -113,145 +63,363 @@ class RunAdmin(ReadOnlyAdmin):
     """Newest first."""
 
     list_display = (
-        "created_at",
-        "status",
-        "agent_key",
+        "started",
+        "state",
+        "agent",
+        "why",
         "steps",
         "losses",
         "unknown",
-        "holder_name",
-        "reason_shown",
+        "held_by",
         "named_mission",
-        "id",
+        "run_id",
     )
-    list_display_links = ("created_at", "id")
-    list_filter = ("status", ByUnknown, ByAgent)
-    paginator = BoundedPaginator
-    search_fields = ("=id", "=correlation_id", "=mission")
+    list_display_links = ("started", "run_id")
+    list_filter = (ByStatus, ByUnknown, ByAgent, ByError, ByEntry, ByStart)
+    search_fields = ("id",)
     search_help_text = "A run's id, its correlation id or its mission, in full"
-    show_full_result_count = False
-    list_per_page = 50
+    sortable_by = ()
     ordering = ("-created_at", "-id")
-    fieldsets = (
-        (None, {"fields": SHOWN_FIRST}),
-        ("Calls", {"fields": ("calls",)}),
-        ("Takeovers", {"fields": ("takeovers",)}),
-        (
-            "Inner state",
-            {
-                "classes": ("collapse",),
-                "fields": [
-                    field.name
-                    for field in Run._meta.fields
-                    if field.name not in {*BODIES, *SHOWN_FIRST}
-                ],
-            },
-        ),
-    )
+    actions = ("stop_chosen",)
+    actions_detail = ("stop",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Leave the seal in the database; bring the holder's name along."""
         name = Holder.objects.filter(id=OuterRef("holder")).values("name")
         rows = super().get_queryset(request).defer(*BODIES)
-        named: QuerySet[Any] = with_unknown_writes(rows).annotate(held_by=Subquery(name))
+        named: QuerySet[Any] = with_unknown_writes(rows).annotate(holder_name=Subquery(name))
         return named
 
-    @admin.display(description="steps", ordering="model_steps")
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Look by what an index leads to alone."""
+        rows = looked_through(queryset, request.GET)
+        term = search_term.strip()
+        if not term:
+            return rows, False
+        run_id = as_uuid(term)
+        found = Q(mission=term)
+        return rows.filter(
+            Q(id=run_id) | Q(correlation_id=run_id) | found if run_id else found
+        ), False
+
+    def has_stop_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Stopping needs what the API wants for it."""
+        return request.user.has_perm(OPERATE)
+
+    @display(description="started")
+    def started(self, run: Run) -> SafeString:
+        """When it was accepted."""
+        return when(run.created_at)
+
+    @display(description="status")
+    def state(self, run: Run) -> SafeString:
+        """Its status, and whether somebody asked it to stop."""
+        return state_of(run)
+
+    @display(description="agent")
+    def agent(self, run: Run) -> SafeString:
+        """The agent, its version and the way in."""
+        return format_html(
+            '{} <span class="liy-age">version {}, by {}</span>',
+            run.agent_key,
+            run.agent_version,
+            run.entry,
+        )
+
+    @display(description="why it ended")
+    def why(self, run: Run) -> SafeString:
+        """The code, and the beginning of the reason."""
+        if not run.error and not run.reason:
+            return format_html("{}", "-")
+        reason = (
+            run.reason if len(run.reason) <= LONGEST_REASON else f"{run.reason[:LONGEST_REASON]}…"
+        )
+        return format_html(
+            '<span class="liy-mono">{}</span> <span class="liy-age liy-wrap">{}</span>',
+            run.error,
+            cell(reason),
+        )
+
+    @display(description="steps")
     def steps(self, run: Run) -> int:
         """Count its model steps under a short head."""
         return run.model_steps
 
-    @admin.display(description="unknown")
-    def unknown(self, run: Any) -> str:
+    @display(description="unknown writes")
+    def unknown(self, run: Any) -> SafeString:
         """Say how many of its writes are of unknown outcome."""
-        return cell(run.unknown_writes)
+        return pill(run.unknown_writes, BAD) if run.unknown_writes else format_html("{}", "-")
 
-    @admin.display(description="holder")
-    def holder_name(self, run: Any) -> str:
+    @display(description="held by")
+    def held_by(self, run: Any) -> str:
         """Name who carries the run."""
-        return cell(run.held_by or run.holder)
+        return cell(run.holder_name or run.holder)
 
-    @admin.display(description="mission")
+    @display(description="mission")
     def named_mission(self, run: Run) -> str:
         """Show the mission where somebody named one."""
         return "-" if run.mission == str(run.correlation_id) else cell(run.mission)
 
-    @admin.display(description="reason")
-    def reason_shown(self, run: Run) -> str:
-        """Begin to say why it ended as it did."""
-        return cell(run.reason[:LONGEST_REASON])
+    @display(description="run")
+    def run_id(self, run: Run) -> SafeString:
+        """Its id, in full."""
+        return format_html('<span class="liy-mono">{}</span>', run.id)
 
-    @admin.display
-    def lease(self, run: Run) -> str:
-        """Show the lease of a running run."""
-        lease = lease_of(run)
-        return f"{lease['name']}: {lease['holder']} until {cell(lease['until'])}" if lease else "-"
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Show the page of a run; nothing is changed by it."""
+        run = self.get_object(request, object_id)
+        if request.method not in {"GET", "HEAD"} or not self.has_view_permission(request, run):
+            raise PermissionDenied
+        if run is None:
+            redirect: HttpResponse = self._get_obj_does_not_exist_redirect(
+                request, self.opts, object_id
+            )
+            return redirect
+        with_words = request.user.has_perm(READ_WORDS)
+        answer, no_answer = answer_shown(run) if with_words else ("", "")
+        unknown = unknown_of(run)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": f"Run {run.id}",
+            "run": run,
+            "state": state_of(run),
+            "moments": [(name, when(at)) for name, at in moments_of(run) if at],
+            "lease": lease_of(run),
+            "cost": f"{run.cost_micros / 1_000_000:.6f}",
+            "with_words": with_words,
+            "answer": answer,
+            "no_answer": no_answer,
+            "unknown": unknown,
+            "is_unknown_cut": len(unknown) == MOST_UNKNOWN,
+            "takeovers": takeovers_of(run),
+            "page": page_of(run, page_asked(request), with_words=with_words),
+            "may_stop": self.has_stop_permission(request)
+            and not run.is_ended
+            and not run.stop_requested,
+            "links": links_of(request, run),
+        }
+        return TemplateResponse(request, "admin/runs/run/page.html", context)
 
-    @admin.display
-    def calls(self, run: Run) -> SafeString:
-        """Show each call, in order, with what became of it."""
-        calls, is_truncated = calls_of(run)
-        shown = table(CALL_COLUMNS, calls)
-        return format_html("{}<p>There are more.</p>", shown) if is_truncated else shown
-
-    @admin.display
-    def takeovers(self, run: Run) -> SafeString:
-        """Show how often and where the run was taken over, and how each call was settled."""
-        found = [
-            {
-                **row,
-                "settled": ", ".join(f"{it['call']}: {it['settlement']}" for it in row["calls"]),
-            }
-            for row in takeovers_of(run)
+    @action(description="Stop", permissions=["stop"])
+    def stop(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask why, then ask the run to stop."""
+        run = self.row_or_404(request, object_id)
+        form = ReasonForm(request.POST if request.method == "POST" else None)
+        if request.method == "POST" and form.is_valid():
+            actor, reason = request.user.get_username(), form.cleaned_data["reason"]
+            self.carry_out(
+                request,
+                lambda: stop_run(run_id=run.id, actor=actor, reason=reason),
+                done=f"Run {run.id} is asked to stop; it ends at its next statement.",
+            )
+            return HttpResponseRedirect(self.page_address(run))
+        told = [
+            "The run ends at its next statement. A write under way is settled by the rules; nothing is undone."
         ]
-        return table((*TAKEOVER_COLUMNS, "settled"), found)
+        return self.confirm(
+            request, title="Stop this run", told=told, button="Stop the run", form=form,
+            rows=[stop_row(run)], extra={"heads": STOP_HEADS, "cancel": self.page_address(run)},
+        )  # fmt: skip
+
+    @action(description="Stop the chosen runs", permissions=["stop"])
+    def stop_chosen(self, request: HttpRequest, queryset: QuerySet[Run]) -> HttpResponse | None:
+        """Say how many and which, ask why, then ask each to stop."""
+        chosen = list(queryset.order_by("created_at", "id")[: MOST_STOPPED + 1])
+        runs = [run for run in chosen[:MOST_STOPPED] if not run.is_ended]
+        form = ReasonForm(request.POST if "confirmed" in request.POST else None)
+        if runs and "confirmed" in request.POST and form.is_valid():
+            actor, reason = request.user.get_username(), form.cleaned_data["reason"]
+            asked = sum(self.try_to_stop(request, run, actor=actor, reason=reason) for run in runs)
+            self.message_user(request, f"{asked} of {len(runs)} runs are asked to stop.")
+            return None
+        if not runs:
+            self.message_user(request, "All of the chosen runs have ended: nothing is stopped.")
+            return None
+        return self.confirm(
+            request,
+            title=f"Stop {len(runs)} run{'s' if len(runs) != 1 else ''}",
+            told=stop_told(chosen, runs),
+            button=f"Stop {len(runs)} run{'s' if len(runs) != 1 else ''}",
+            form=form,
+            rows=[stop_row(run) for run in runs],
+            hidden=[
+                ("action", "stop_chosen"),
+                *(("_selected_action", str(run.id)) for run in runs),
+            ],
+            extra={"heads": STOP_HEADS},
+        )
+
+    def try_to_stop(self, request: HttpRequest, run: Run, *, actor: str, reason: str) -> bool:
+        """Ask one run to stop; one that cannot be is told of."""
+        try:
+            stop_run(run_id=run.id, actor=actor, reason=reason)
+        except LiyagentError as error:
+            self.message_user(request, f"{run.id}: {error}", messages.WARNING)
+            return False
+        return True
 
 
 @admin.register(Call)
 class CallAdmin(ReadOnlyAdmin):
-    """Marked writes, newest first."""
+    """Marked writes, newest first; where nothing is chosen those in doubt. Decisions on them are made elsewhere."""
 
-    list_display = (
-        "id",
-        "run_link",
-        "step",
-        "index",
-        "server",
-        "tool",
-        "intent",
-        "fate",
-        "settlement",
-        "marked_at",
-    )
-    list_filter = (ByFate, "intent")
-    paginator = BoundedPaginator
-    search_fields = ("=run_id", "=correlation_id", "=step_key")
-    search_help_text = "A run's id, a correlation id or a step key, in full"
-    show_full_result_count = False
+    list_display = ("marked", "state", "call", "read_back", "looked_again", "run_link", "key")
+    list_display_links = ("marked",)
+    list_filter = (ByDoubt, "intent")
+    search_fields = ("run_id",)
+    search_help_text = "A run's id, or a step key (of the newest 100,000 marked writes), in full"
+    sortable_by = ()
     ordering = ("-id",)
+    exclude = ("sealed", "outcome")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Leave the sealed bytes in the database."""
         return super().get_queryset(request).defer("sealed", "outcome")
 
-    @admin.display(description="run", ordering="run_id")
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Look by what an index leads to, or in the newest calls."""
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        run_id = as_uuid(term)
+        found = Q(run_id=run_id) if run_id else Q(step_key=term) & newest_calls()
+        return queryset.filter(found), False
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Say what the list is of."""
+        is_default = request.GET.get("doubt") is None
+        title = (
+            "Writes in doubt: of unknown outcome, or not settled yet"
+            if is_default
+            else "Marked writes"
+        )
+        shown: HttpResponse = super().changelist_view(
+            request, {**(extra_context or {}), "title": title}
+        )
+        return shown
+
+    @display(description="marked")
+    def marked(self, call: Call) -> SafeString:
+        """When it was first marked."""
+        return when(call.marked_at)
+
+    @display(description="what became of it")
+    def state(self, call: Call) -> SafeString:
+        """Its fate in words."""
+        if not call.fate:
+            return pill("not settled yet", WARN)
+        if call.fate == "unknown" and call.late_finding == "found":
+            return pill("unknown, found later", GOOD)
+        return pill(call.fate, FATES.get(call.fate, QUIET))
+
+    @display(description="call")
+    def call(self, call: Call) -> SafeString:
+        """Server and tool, and where in the run."""
+        return format_html(
+            '{} <span class="liy-age">call {} of step {}{}</span>', cell(f"{call.server}/{call.tool}"), call.index + 1,
+            call.step, ", held for a person" if call.intent == "held" else "",
+        )  # fmt: skip
+
+    @display(description="settled how")
+    def read_back(self, call: Call) -> SafeString:
+        """How it came to its fate, in words."""
+        words = in_words(SETTLEMENTS, call.settlement)
+        return format_html('<span class="liy-wrap">{}</span>', cell(words))
+
+    @display(description="looked at again")
+    def looked_again(self, call: Call) -> SafeString:
+        """What the late look found, or when it is due."""
+        if call.late_finding:
+            return pill(
+                in_words(FINDINGS, call.late_finding), GOOD if call.late_finding == "found" else BAD
+            )
+        return (
+            format_html("due {}", age(call.late_look_at, shown_now()))
+            if call.late_look_at
+            else format_html("{}", "-")
+        )
+
+    @display(description="run")
     def run_link(self, call: Call) -> SafeString:
         """Lead to the run."""
         address = reverse("admin:runs_run_change", args=[call.run_id])
-        return format_html('<a href="{}">{}</a>', address, call.run_id)
+        return format_html('<a class="liy-link liy-mono" href="{}">{}</a>', address, call.run_id)
+
+    @display(description="step key")
+    def key(self, call: Call) -> SafeString:
+        """The key to look for at the vendor, in full."""
+        return format_html('<span class="liy-mono liy-wrap">{}</span>', cell(call.step_key))
 
 
-def table(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> SafeString:
-    """Return rows as an HTML table, everything escaped."""
-    if not rows:
-        return format_html("{}", "-")
-    heads = format_html_join("", "<th>{}</th>", ((it.replace("_", " "),) for it in columns))
-    lines = format_html_join(
-        "",
-        "<tr>{}</tr>",
-        (
-            (format_html_join("", "<td>{}</td>", ((cell(row.get(it)),) for it in columns)),)
-            for row in rows
-        ),
+STOP_HEADS = ("Run", "Agent", "Status", "Started", "Steps")
+
+
+def stop_row(run: Run) -> tuple[object, ...]:
+    """Return what a confirmation shows of a run."""
+    return (run.id, run.agent_key, state_of(run), when(run.created_at), run.model_steps)
+
+
+def stop_told(chosen: list[Run], runs: list[Run]) -> list[str]:
+    """Return what a confirmation says of the chosen runs."""
+    told = [
+        "Each ends at its next statement. Writes under way are settled by the rules; nothing is undone."
+    ]
+    ended = min(len(chosen), MOST_STOPPED) - len(runs)
+    if ended:
+        told.append(f"{ended} of the chosen runs have ended and are left alone.")
+    if len(chosen) > MOST_STOPPED:
+        told.append(
+            f"More than {MOST_STOPPED} were chosen: these are the oldest {MOST_STOPPED}; stop the others after them."
+        )
+    return told
+
+
+def state_of(run: Run) -> SafeString:
+    """Return a run's status in words."""
+    if run.stop_requested and not run.is_ended:
+        return pill(f"{run.status}, asked to stop", WARN)
+    return pill(run.status, STATES.get(RunStatus(run.status), QUIET))
+
+
+def moments_of(run: Run) -> tuple[tuple[str, Any], ...]:
+    """Return the times that stand on a head, by what they are."""
+    return (
+        ("Started", run.created_at),
+        ("Taken last", run.taken_at),
+        ("Ended", run.ended_at),
+        ("Not before", None if run.is_ended else run.not_before),
     )
-    return format_html("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", heads, lines)
+
+
+def links_of(request: HttpRequest, run: Run) -> dict[str, str]:
+    """Return where the page leads, as far as the user may follow."""
+    user = request.user
+    found = {"stop": reverse("admin:runs_run_stop", args=[run.id])}
+    if user.has_perm("audit.view_auditrow"):
+        found["audit"] = f"{reverse('admin:audit_auditrow_changelist')}?q={run.id}"
+    if user.has_perm("events.view_runevent"):
+        found["events"] = f"{reverse('console-events')}?q={run.id}"
+    if user.has_perm("runs.view_call"):
+        found["calls"] = f"{reverse('admin:runs_call_changelist')}?doubt=all&q={run.id}"
+    return found
+
+
+def page_asked(request: HttpRequest) -> int:
+    """Return the page of steps that is asked for, the first for what is no number."""
+    text = request.GET.get("steps", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 1
+
+
+def as_uuid(text: str) -> UUID | None:
+    """Return an id as it was written, None for anything else."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

@@ -2,18 +2,105 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+from uuid import UUID
+
 from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.decorators import display
 
 from liyagent.audit.models import AuditRow
-from liyagent.core.paging import BoundedPaginator
+from liyagent.core.moments import when
 from liyagent.core.readonly import ReadOnlyAdmin
+from liyagent.core.tables import cell, visible
+
+LONGEST_DETAIL = 200
 
 
 @admin.register(AuditRow)
 class AuditRowAdmin(ReadOnlyAdmin):
     """Newest first; the database refuses changes, so the page offers none."""
 
-    list_display = ("at", "action", "actor", "run_id", "mission")
-    search_fields = ("=run_id", "=mission", "=action")
-    paginator = BoundedPaginator
-    show_full_result_count = False
+    list_display = (
+        "happened",
+        "shown_action",
+        "shown_actor",
+        "short_detail",
+        "run",
+        "shown_mission",
+    )
+    list_display_links = ("happened",)
+    search_fields = ("action",)
+    search_help_text = "A run's id, a mission or an action such as agent.contained, in full"
+    sortable_by = ()
+    ordering = ("-id",)
+    fields = (
+        "happened",
+        "shown_action",
+        "shown_actor",
+        "run",
+        "correlation_id",
+        "shown_mission",
+        "request_id",
+        "shown_detail",
+    )
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Look by what an index leads to alone."""
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        try:
+            return queryset.filter(run_id=UUID(term)), False
+        except ValueError:
+            return queryset.filter(Q(action=term) | Q(mission=term)), False
+
+    @display(description="when")
+    def happened(self, row: AuditRow) -> SafeString:
+        """When it happened."""
+        return when(row.at)
+
+    @display(description="what")
+    def shown_action(self, row: AuditRow) -> SafeString:
+        """The action."""
+        return format_html('<span class="liy-mono">{}</span>', cell(row.action))
+
+    @display(description="by")
+    def shown_actor(self, row: AuditRow) -> str:
+        """Who did it."""
+        return cell(row.actor)
+
+    @display(description="mission")
+    def shown_mission(self, row: AuditRow) -> str:
+        """The mission where somebody named one."""
+        return "-" if row.mission == str(row.correlation_id) else cell(row.mission)
+
+    @display(description="run")
+    def run(self, row: AuditRow) -> SafeString:
+        """Lead to the run."""
+        if row.run_id is None:
+            return format_html("{}", "-")
+        address = reverse("admin:runs_run_change", args=[row.run_id])
+        return format_html('<a class="liy-link liy-mono" href="{}">{}</a>', address, row.run_id)
+
+    @display(description="detail")
+    def short_detail(self, row: AuditRow) -> SafeString:
+        """The beginning of the detail."""
+        text = ", ".join(
+            f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in row.detail.items()
+        )
+        cut = text if len(text) <= LONGEST_DETAIL else f"{text[:LONGEST_DETAIL]}…"
+        return format_html('<span class="liy-wrap">{}</span>', cell(cut))
+
+    @display(description="detail")
+    def shown_detail(self, row: AuditRow) -> SafeString:
+        """All of the detail."""
+        text = json.dumps(row.detail, indent=2, ensure_ascii=False)
+        return format_html('<div class="liy-words liy-mono">{}</div>', visible(text))

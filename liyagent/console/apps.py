@@ -16,9 +16,7 @@ class ConsoleConfig(AppConfig):
         """After every admin module is loaded: the admin's own `ready`, which loads them, comes before ours."""
         admin.site.site_header = "Liyagent"
         admin.site.site_title = "Liyagent"
-        admin.site.index_title = "Console"
-        # Lists need the width.
-        admin.site.enable_nav_sidebar = False
+        admin.site.index_title = "Dashboard"
         # Its pages show and unpickle what is queued, and let it be started by hand (ruling 33).
         for model in apps.get_app_config("django_q").get_models():
             if admin.site.is_registered(model):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 
+from liyagent.core.console import ConsoleAdmin
 
-class ReadOnlyAdmin(admin.ModelAdmin[Model]):
+
+class ReadOnlyAdmin(ConsoleAdmin):
     """No add, change or delete: for tables whose rows only verbs, or nobody, may change."""
 
-    actions = None
+    actions: tuple[str, ...] | None = None
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Nobody adds a row by hand."""

@@ -1,132 +1,650 @@
-"""Servers, tool contracts and policies in the admin."""
+"""Servers, tool contracts, policies and data policies in the console. What is saved is saved by the verbs."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.db import models
 from django.db.models import QuerySet
-from django.forms import ModelForm
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.decorators import action, display
 
-from liyagent.audit.record import record
-from liyagent.core.errors import LiyagentError
+from liyagent.core.console import NothingToSay, VerbAdmin
+from liyagent.core.errors import BadInput, LiyagentError
 from liyagent.core.forms import PlainJSONField
-from liyagent.core.tables import cell
+from liyagent.core.moments import span, when
+from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
+from liyagent.core.tables import cell, visible
 from liyagent.gateway.approve import approve_tool
-from liyagent.gateway.models import Policy, Tool, ToolServer
-from liyagent.gateway.policy_versions import activate_policy, add_policy
-
-LONGEST_ERROR = 60
-CATALOGUE = (
-    "server",
-    "name",
-    "description",
-    "schema",
-    "hints",
-    "fingerprint",
-    "approved_fingerprint",
-    "is_offered",
+from liyagent.gateway.data_policies import (
+    DEFAULTS,
+    read_data_policy,
+    remove_data_policy,
+    save_data_policy,
+    set_enabled,
 )
+from liyagent.gateway.declare import OAUTH, SERVER, read_server
+from liyagent.gateway.diff import changes_of, heading_of
+from liyagent.gateway.filters import ByApproval
+from liyagent.gateway.models import DataPolicy, Policy, Tool, ToolServer
+from liyagent.gateway.policy_versions import activate_policy, add_version
+from liyagent.gateway.servers import remove_server, save_server, set_contract, switch_server
+from liyagent.gateway.states import in_doubt_of
+from liyagent.gateway.sync import sync_server
+
+LONGEST_ERROR = 200
+MOST_CHOSEN = 50
+MOST_DIFFERENCES = 2000
+TOLD = ("description", "schema", "hints")
+CONTRACT = (
+    "effect", "key_place", "key_field", "key_window_seconds", "reader", "undo", "permission", "timeout_seconds", "limit_bytes",
+)  # fmt: skip
+DIFFERENCE_HEADS = frozenset(
+    f"{sign} {name} {state}"
+    for name in ("description", "schema")
+    for sign, state in (("---", "approved"), ("+++", "now"))
+)
+SIGNS = {"+": "liy-new", "-": "liy-gone"}
+
+
+class ServerForm(forms.ModelForm[ToolServer]):
+    """Checks as a file is checked; what is not changed is not said."""
+
+    class Meta:
+        model = ToolServer
+        fields = ("key", *SERVER, *(column for column, _ in OAUTH.values()))
+
+    def declaration(self) -> dict[str, Any]:
+        """Return what was changed as a file would declare it."""
+        changed = {name: self.cleaned_data[name] for name in SERVER if name in self.changed_data}
+        key = self.instance.key if self.instance.pk else self.cleaned_data.get("key", "")
+        columns = {name: self.cleaned_data.get(column, "") for name, (column, _) in OAUTH.items()}
+        if any(column in self.changed_data for column, _ in OAUTH.values()):
+            changed["oauth"] = columns if any(columns.values()) else {}
+        return {"key": key, **changed}
+
+    def clean(self) -> dict[str, Any]:
+        """Show what a file would be refused for."""
+        if not self.errors:
+            try:
+                read_server(self.declaration(), "the form")
+            except BadInput as error:
+                self.add_error(None, str(error))
+        return self.cleaned_data
 
 
 @admin.register(ToolServer)
-class ToolServerAdmin(admin.ModelAdmin[ToolServer]):
+class ToolServerAdmin(VerbAdmin):
     """Addresses; what was read is shown and not edited."""
 
-    list_display = ("key", "state", "transport", "url", "catalogue_read_at")
+    form = ServerForm
+    list_display = ("key", "state", "shown_address", "read_at", "tools")
     list_filter = ("transport", "is_enabled")
-    readonly_fields = ("catalogue_read_at", "catalogue_error", "catalogue_error_since")
+    search_fields = ("key", "name")
+    sortable_by = ("key",)
+    actions_detail = ("sync", "switch", "remove")
+    readonly_fields = ("state", "read_at")
+    fieldsets = (
+        (None, {"fields": ("key", "name", "is_enabled", "state", "read_at")}),
+        ("Where it is", {"fields": ("transport", "url", "command", "vendor")}),
+        ("Its token", {"fields": ("bearer_env", *(column for column, _ in OAUTH.values()))}),
+    )
 
-    @admin.display
-    def state(self, server: ToolServer) -> str:
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: ToolServer | None = None
+    ) -> tuple[str, ...]:
+        """A key once given stays."""
+        return ("key", "state", "read_at") if obj else ("state", "read_at")
+
+    def has_remove_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Removing wants what deleting does."""
+        return request.user.has_perm("gateway.delete_toolserver")
+
+    @display(description="state")
+    def state(self, server: ToolServer) -> SafeString:
         """Say in words whether its tools can be read."""
+        if not server.pk:
+            return format_html("{}", "not saved yet")
         if not server.is_enabled:
-            return "switched off"
+            return pill("switched off", WARN)
         if server.catalogue_error:
-            since = cell(server.catalogue_error_since)
-            return f"unreadable since {since}: {cell(server.catalogue_error[:LONGEST_ERROR])}"
-        return "ok" if server.catalogue_read_at else "not read yet"
+            error = server.catalogue_error
+            cut = error if len(error) <= LONGEST_ERROR else f"{error[:LONGEST_ERROR]}…"
+            return format_html(
+                '{} <span class="liy-age liy-wrap">since {}: {}</span>',
+                pill("catalogue unreadable", BAD), when(server.catalogue_error_since), cell(cut),
+            )  # fmt: skip
+        return pill("ok", GOOD) if server.catalogue_read_at else pill("not read yet", WARN)
+
+    @display(description="reached by")
+    def shown_address(self, server: ToolServer) -> SafeString:
+        """The address or the registered command."""
+        where = server.url or server.command or "in this process"
+        return format_html(
+            '<span class="liy-wrap">{}</span> <span class="liy-age">{}</span>',
+            cell(where),
+            server.transport,
+        )
+
+    @display(description="catalogue read")
+    def read_at(self, server: ToolServer) -> SafeString:
+        """When its catalogue was read last."""
+        return when(server.catalogue_read_at)
+
+    @display(description="tools")
+    def tools(self, server: ToolServer) -> SafeString:
+        """Lead to its tools."""
+        address = reverse("admin:gateway_tool_changelist")
+        return format_html(
+            '<a class="liy-link" href="{}?server__id__exact={}">its tools</a>', address, server.pk
+        )
 
     def save_model(
-        self, request: HttpRequest, obj: ToolServer, form: ModelForm[ToolServer], change: bool
+        self, request: HttpRequest, obj: ToolServer, form: ServerForm, change: bool
     ) -> None:
-        """Save with an audit row, in the transaction that the admin opened."""
-        super().save_model(request, obj, form, change)
-        _record("server.saved", request, {"server": obj.key, "set": form.changed_data})
+        """Save through the verb."""
+        saved = save_server(
+            read_server(form.declaration(), "the form"), actor=request.user.get_username()
+        )
+        obj.pk = saved.pk
+
+    @action(description="Read its catalogue", permissions=["change"])
+    def sync(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask, then read the catalogue now."""
+        server = self.row_or_404(request, object_id)
+        if request.method != "POST":
+            told = [
+                "The server is asked for its tools. New and changed ones wait for approval; what is gone is no longer offered."
+            ]
+            return self.confirm(
+                request, title=f"Read the catalogue of {server}", told=told, button="Read it now", form=NothingToSay(),
+                extra={"is_harmless": True, "cancel": self.page_address(server)},
+            )  # fmt: skip
+        try:
+            found = sync_server(server, actor=request.user.get_username())
+        except LiyagentError as error:
+            self.message_user(request, str(error), messages.ERROR)
+        else:
+            level = messages.ERROR if found.error else messages.SUCCESS
+            told_of = f"{len(found.offered)} tools offered, {len(found.to_approve)} to approve, {len(found.gone)} gone."
+            self.message_user(request, visible(found.error) or told_of, level)
+        return HttpResponseRedirect(self.list_address())
+
+    @action(description="Switch on or off", permissions=["change"])
+    def switch(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask, then switch it to the other state."""
+        server = self.row_or_404(request, object_id)
+        to_enabled = (
+            not server.is_enabled if request.method != "POST" else request.POST.get("to") == "on"
+        )
+        word = "on" if to_enabled else "off"
+        if request.method == "POST":
+            actor = request.user.get_username()
+            self.carry_out(
+                request, lambda: switch_server(server.key, to_enabled=to_enabled, actor=actor), done=f"{server} is switched {word}."
+            )  # fmt: skip
+            return HttpResponseRedirect(self.list_address())
+        told = [
+            "Calls may reach it again."
+            if to_enabled
+            else "No call reaches it, from each run's next statement on: they are refused."
+        ]
+        return self.confirm(
+            request, title=f"Switch {server} {word}", told=told, button=f"Switch it {word}", form=NothingToSay(),
+            hidden=[("to", word)], extra={"is_harmless": to_enabled, "cancel": self.page_address(server)},
+        )  # fmt: skip
+
+    @action(description="Remove", permissions=["remove"])
+    def remove(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask, then forget it with its tools and their contracts."""
+        server = self.row_or_404(request, object_id)
+        if request.method == "POST":
+            actor = request.user.get_username()
+            self.carry_out(
+                request,
+                lambda: remove_server(server.key, actor=actor),
+                done=f"{server} is removed.",
+            )
+            return HttpResponseRedirect(self.list_address())
+        tools = server.tools.count()
+        told = [
+            f"The server is forgotten, with its {tools} tools and what was declared of them. Runs that ask for them are refused.",
+            "It is not removed while a write is in doubt at it.",
+        ]
+        return self.confirm(
+            request, title=f"Remove {server}", told=told, button="Remove it", form=NothingToSay(), extra={"cancel": self.page_address(server)}
+        )  # fmt: skip
+
+
+class ToolForm(forms.ModelForm[Tool]):
+    """The contract alone."""
+
+    class Meta:
+        model = Tool
+        fields = CONTRACT
 
 
 @admin.register(Tool)
-class ToolAdmin(admin.ModelAdmin[Tool]):
-    """The contract is edited; the catalogue's words are approved by an action."""
+class ToolAdmin(VerbAdmin):
+    """The contract is edited; the catalogue's words are approved, once their change was shown."""
 
-    list_display = ("__str__", "effect", "key_place", "is_offered", "is_approved")
-    list_filter = ("server", "effect", "is_offered")
-    search_fields = ("name", "description")
-    readonly_fields = CATALOGUE
+    form = ToolForm
+    list_display = (
+        "tool",
+        "shown_effect",
+        "shown_key",
+        "shown_reader",
+        "if_in_doubt",
+        "shown_permission",
+        "state",
+    )
+    list_filter = (ByApproval, "effect", "is_offered", "server")
+    search_fields = ("name", "server__key")
+    sortable_by = ()
+    list_select_related = ("server",)
     formfield_overrides = {models.JSONField: {"form_class": PlainJSONField}}
+    readonly_fields = ("tool", "state", "difference", "shown_description", "shown_schema")
     actions = ("approve",)
+    actions_detail = ("approve_one",)
+    fieldsets = (
+        (None, {"fields": ("tool", "state", "difference")}),
+        ("What we hold true of it (its contract)", {"fields": CONTRACT}),
+        ("What its server tells of it", {"fields": ("shown_description", "shown_schema")}),
+    )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Tools come from a catalogue."""
         return False
 
-    def save_model(
-        self, request: HttpRequest, obj: Tool, form: ModelForm[Tool], change: bool
-    ) -> None:
-        """Save with an audit row, in the transaction that the admin opened."""
-        super().save_model(request, obj, form, change)
-        _record("tool.set", request, {"tool": str(obj), "set": form.changed_data})
+    @display(description="tool")
+    def tool(self, tool: Tool) -> SafeString:
+        """Server and name, and the beginning of what it says of itself."""
+        told = cell(tool.description[:80]) + ("…" if len(tool.description) > 80 else "")
+        return format_html(
+            '<span class="liy-wrap">{}</span> <span class="liy-age liy-wrap">{}</span>',
+            cell(str(tool)),
+            told,
+        )
 
-    @admin.action(description="Approve schema and description as shown", permissions=["change"])
-    def approve(self, request: HttpRequest, queryset: QuerySet[Tool]) -> None:
-        """Approve each chosen tool."""
-        for tool in queryset.select_related("server"):
-            try:
-                approve_tool(tool, actor=request.user.get_username())
-            except LiyagentError as error:
-                self.message_user(request, str(error), messages.ERROR)
+    @display(description="effect")
+    def shown_effect(self, tool: Tool) -> SafeString:
+        """Whether it only reads."""
+        return pill(tool.effect, QUIET if tool.effect == "read" else WARN)
+
+    @display(description="key")
+    def shown_key(self, tool: Tool) -> SafeString:
+        """Where the vendor takes our key, and how long it dedupes on it."""
+        if tool.key_place == "none":
+            return format_html("{}", "-")
+        place = f"argument {tool.key_field}" if tool.key_field else "request _meta"
+        window = (
+            f"deduped for {span(tool.key_window_seconds)}"
+            if tool.key_window_seconds
+            else "only stored"
+        )
+        return format_html('{} <span class="liy-age">{}</span>', cell(place), window)
+
+    @display(description="reader, undo")
+    def shown_reader(self, tool: Tool) -> SafeString:
+        """How it is found again, and how it is undone."""
+        reader = tool.reader.get("tool", "yes") if isinstance(tool.reader, dict) else "no reader"
+        return format_html(
+            '{} <span class="liy-age">{}</span>',
+            cell(reader),
+            "has an undo" if tool.undo else "no undo",
+        )
+
+    @display(description="a write in doubt is")
+    def if_in_doubt(self, tool: Tool) -> str:
+        """What becomes of a write whose process died."""
+        return in_doubt_of(tool) or "-"
+
+    @display(description="permission")
+    def shown_permission(self, tool: Tool) -> str:
+        """What its principal must hold."""
+        return cell(tool.permission)
+
+    @display(description="state")
+    def state(self, tool: Tool) -> SafeString:
+        """Whether it is offered and approved."""
+        if not tool.is_offered:
+            return pill("not offered", QUIET)
+        if tool.is_approved:
+            return pill("approved", GOOD)
+        return pill("changed, to approve" if tool.approved_fingerprint else "new, to approve", BAD)
+
+    @display(description="what changed since it was approved")
+    def difference(self, tool: Tool) -> SafeString:
+        """The change that is to be approved."""
+        return format_html("{}{}", cell(heading_of(tool)), difference_table(tool))
+
+    @display(description="description")
+    def shown_description(self, tool: Tool) -> SafeString:
+        """As the server tells it, what is invisible written out."""
+        return format_html('<div class="liy-words">{}</div>', visible(tool.description) or "-")
+
+    @display(description="schema of its arguments")
+    def shown_schema(self, tool: Tool) -> SafeString:
+        """As the server tells it."""
+        return format_html(
+            '<div class="liy-words liy-mono">{}</div>',
+            visible(json.dumps(tool.schema, indent=2, ensure_ascii=False, sort_keys=True)),
+        )
+
+    def save_model(self, request: HttpRequest, obj: Tool, form: ToolForm, change: bool) -> None:
+        """Save what was changed through the verb."""
+        columns = {name: form.cleaned_data[name] for name in form.changed_data}
+        if columns:
+            set_contract(obj, columns, actor=request.user.get_username())
+
+    @action(description="Approve as their servers tell them now", permissions=["change"])
+    def approve(self, request: HttpRequest, queryset: QuerySet[Tool]) -> HttpResponse | None:
+        """Show every change, then approve what was shown."""
+        tools = list(
+            queryset.select_related("server").order_by("server__key", "name")[:MOST_CHOSEN]
+        )
+        if "confirmed" not in request.POST:
+            return self.ask(
+                request,
+                tools,
+                hidden=[("action", "approve"), *(("_selected_action", str(it.pk)) for it in tools)],
+            )
+        for tool in tools:
+            self.approve_shown(request, tool)
+        return None
+
+    @action(description="Approve", permissions=["change"])
+    def approve_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show the change, then approve it."""
+        tool = self.row_or_404(request, object_id)
+        if request.method != "POST":
+            return self.ask(request, [tool], hidden=[])
+        self.approve_shown(request, tool)
+        return HttpResponseRedirect(self.list_address())
+
+    def ask(
+        self, request: HttpRequest, tools: list[Tool], *, hidden: list[tuple[str, str]]
+    ) -> HttpResponse:
+        """Show what is to be approved; what was shown is what is approved."""
+        told = [
+            "From the next statement of each run on, models are shown these words and this schema, and calls are let through to it.",
+            "Read every changed line: a description is an instruction to the model.",
+        ]
+        shown = [{"heading": cell(heading_of(it)), "table": difference_table(it)} for it in tools]
+        return self.confirm(
+            request, title=f"Approve {len(tools)} tool{'s' if len(tools) != 1 else ''}", told=told, button="Approve what is shown",
+            form=NothingToSay(), hidden=[*hidden, *((f"shown-{it.pk}", it.fingerprint) for it in tools)], extra={"differences": shown},
+        )  # fmt: skip
+
+    def approve_shown(self, request: HttpRequest, tool: Tool) -> None:
+        """Approve a tool as it was shown on the page before."""
+        shown, actor = request.POST.get(f"shown-{tool.pk}", ""), request.user.get_username()
+        self.carry_out(
+            request,
+            lambda: approve_tool(tool, actor=actor, fingerprint=shown),
+            done=f"{tool} is approved.",
+        )
 
 
 @admin.register(Policy)
-class PolicyAdmin(admin.ModelAdmin[Policy]):
-    """A stored version never changes; a new text is a new version, put into force by an action."""
+class PolicyAdmin(VerbAdmin):
+    """A stored version never changes; a new text is a new version, put into force on a page of its own."""
 
-    list_display = ("name", "version", "is_active", "created_at")
+    list_display = ("shown_name", "version", "state", "shown_by", "created", "shown_note")
+    list_display_links = ("shown_name",)
     list_filter = ("is_active",)
-    fields = ("name", "text")
-    actions = ("put_into_force",)
+    search_fields = ("name",)
+    sortable_by = ()
+    fields = ("name", "text", "note")
+    actions_detail = ("put_into_force",)
 
     def get_readonly_fields(
         self, request: HttpRequest, obj: Policy | None = None
     ) -> tuple[str, ...]:
         """A version that is stored is shown only."""
-        return ("name", "text", "version", "is_active", "created_at") if obj else ()
+        return (
+            ("shown_name", "version", "state", "shown_by", "created", "shown_note", "shown_text")
+            if obj
+            else ()
+        )
 
-    def has_delete_permission(self, request: HttpRequest, obj: Policy | None = None) -> bool:
-        """Decisions of the past name their policies."""
+    def get_fields(self, request: HttpRequest, obj: Policy | None = None) -> tuple[str, ...]:
+        """All of a stored version; of a new one what can be said."""
+        return self.get_readonly_fields(request, obj) or ("name", "text", "note")
+
+    def has_change_permission(self, request: HttpRequest, obj: Policy | None = None) -> bool:
+        """Nobody changes a version."""
         return False
 
+    def has_activate_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Putting one into force wants what the API wants for it."""
+        return request.user.has_perm("gateway.change_policy")
+
+    @display(description="policy set")
+    def shown_name(self, policy: Policy) -> str:
+        """Its name."""
+        return cell(policy.name)
+
+    @display(description="state")
+    def state(self, policy: Policy) -> SafeString:
+        """Whether it is the one in force."""
+        return pill("in force", GOOD) if policy.is_active else pill("not in force", QUIET)
+
+    @display(description="added by")
+    def shown_by(self, policy: Policy) -> str:
+        """Who added it."""
+        return cell(policy.created_by)
+
+    @display(description="added")
+    def created(self, policy: Policy) -> SafeString:
+        """When it was added."""
+        return when(policy.created_at)
+
+    @display(description="note")
+    def shown_note(self, policy: Policy) -> str:
+        """What was said of it."""
+        return cell(policy.note)
+
+    @display(description="text")
+    def shown_text(self, policy: Policy) -> SafeString:
+        """The policies, what is invisible written out."""
+        return format_html('<div class="liy-words liy-mono">{}</div>', visible(policy.text))
+
     def save_model(
-        self, request: HttpRequest, obj: Policy, form: ModelForm[Policy], change: bool
+        self, request: HttpRequest, obj: Policy, form: forms.ModelForm[Policy], change: bool
     ) -> None:
-        """Add the next version of that name, in the transaction that the admin opened."""
-        if not change:
-            added = add_policy(obj.text, name=obj.name, actor=request.user.get_username())
-            obj.pk, obj.version = added.pk, added.version
+        """Add the next version of that name, through the verb."""
+        added = add_version(
+            obj.text, name=obj.name, actor=request.user.get_username(), note=obj.note
+        )
+        obj.pk, obj.version = added.pk, added.version
 
-    @admin.action(description="Put into force", permissions=["change"])
-    def put_into_force(self, request: HttpRequest, queryset: QuerySet[Policy]) -> None:
-        """Activate the one chosen version."""
-        if queryset.count() != 1:
-            self.message_user(request, "Choose one version to put into force.", messages.ERROR)
-            return
-        try:
-            activate_policy(queryset.get(), actor=request.user.get_username())
-        except LiyagentError as error:
-            self.message_user(request, str(error), messages.ERROR)
+    @action(description="Put into force", permissions=["activate"])
+    def put_into_force(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask, then make it the one in force."""
+        policy = self.row_or_404(request, object_id)
+        if request.method == "POST":
+            actor = request.user.get_username()
+            self.carry_out(
+                request, lambda: activate_policy(policy, actor=actor), done=f"{policy} is in force."
+            )
+            return HttpResponseRedirect(self.list_address())
+        active = Policy.objects.filter(is_active=True).first()
+        told = [
+            f"Every tool call is judged by {policy} from the next statement of each run on.",
+            f"It takes the place of {active}."
+            if active
+            else "None is in force now: every call is refused.",
+        ]
+        return self.confirm(
+            request, title=f"Put {policy} into force", told=told, button="Put it into force", form=NothingToSay(),
+            rows=[(policy_text(policy),)], extra={"cancel": self.page_address(policy)},
+        )  # fmt: skip
 
 
-def _record(action: str, request: HttpRequest, detail: dict[str, Any]) -> None:
-    record(action, actor=request.user.get_username(), detail=detail)
+class DataPolicyForm(forms.ModelForm[DataPolicy]):
+    """Checks as a file is checked."""
+
+    class Meta:
+        model = DataPolicy
+        fields = ("name", "kind", "regex", "path", "tools", "action", "is_enabled")
+
+    def definition(self) -> dict[str, Any]:
+        """Return what the form holds as a file would say it."""
+        columns = {"enabled": "is_enabled"}
+        return {name: self.cleaned_data.get(columns.get(name, name)) for name in DEFAULTS}
+
+    def clean(self) -> dict[str, Any]:
+        """Show what a file would be refused for."""
+        if not self.errors:
+            try:
+                read_data_policy(self.definition())
+            except BadInput as error:
+                self.add_error(None, str(error))
+        return self.cleaned_data
+
+
+@admin.register(DataPolicy)
+class DataPolicyAdmin(VerbAdmin):
+    """What may not leave in a call's arguments."""
+
+    form = DataPolicyForm
+    list_display = ("shown_name", "state", "looks_for", "shown_where", "what_then", "shown_by")
+    list_filter = ("is_enabled", "kind", "action")
+    search_fields = ("name",)
+    sortable_by = ()
+    actions_detail = ("switch", "remove")
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: DataPolicy | None = None
+    ) -> tuple[str, ...]:
+        """A name once given stays."""
+        return ("name",) if obj else ()
+
+    def has_remove_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Removing wants what deleting does."""
+        return request.user.has_perm("gateway.delete_datapolicy")
+
+    @display(description="name")
+    def shown_name(self, policy: DataPolicy) -> str:
+        """Its name."""
+        return cell(policy.name)
+
+    @display(description="state")
+    def state(self, policy: DataPolicy) -> SafeString:
+        """Whether it acts."""
+        return pill("in force", GOOD) if policy.is_enabled else pill("switched off", WARN)
+
+    @display(description="looks for")
+    def looks_for(self, policy: DataPolicy) -> SafeString:
+        """The kind, or the expression."""
+        return format_html(
+            '{} <span class="liy-age liy-wrap">{}</span>',
+            policy.get_kind_display(),
+            cell(policy.regex) if policy.regex else "",
+        )
+
+    @display(description="in")
+    def shown_where(self, policy: DataPolicy) -> SafeString:
+        """Where in the arguments, and of which tools."""
+        where = "anywhere in the arguments" if policy.path == "*" else f"at {policy.path}"
+        tools = "of every tool" if policy.tools == "*" else f"of {policy.tools}"
+        return format_html(
+            '<span class="liy-wrap">{}</span> <span class="liy-age liy-wrap">{}</span>',
+            cell(where),
+            cell(tools),
+        )
+
+    @display(description="and then")
+    def what_then(self, policy: DataPolicy) -> str:
+        """What happens to the call."""
+        return "the call is refused" if policy.action == "deny" else "it is masked"
+
+    @display(description="added by")
+    def shown_by(self, policy: DataPolicy) -> SafeString:
+        """Who added it, and when."""
+        return format_html("{} {}", cell(policy.created_by), when(policy.created_at))
+
+    def save_model(
+        self, request: HttpRequest, obj: DataPolicy, form: DataPolicyForm, change: bool
+    ) -> None:
+        """Save through the verb."""
+        name = obj.name if change else form.cleaned_data["name"]
+        saved, _ = save_data_policy(name, form.definition(), actor=request.user.get_username())
+        obj.pk = saved.pk
+
+    @action(description="Switch on or off", permissions=["change"])
+    def switch(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask, then switch it to the other state."""
+        policy = self.row_or_404(request, object_id)
+        to_enabled = (
+            not policy.is_enabled if request.method != "POST" else request.POST.get("to") == "on"
+        )
+        word = "on" if to_enabled else "off"
+        if request.method == "POST":
+            actor = request.user.get_username()
+            self.carry_out(
+                request, lambda: set_enabled(policy.name, is_enabled=to_enabled, actor=actor), done=f"{policy} is switched {word}."
+            )  # fmt: skip
+            return HttpResponseRedirect(self.list_address())
+        told = [
+            "Calls are held against it again."
+            if to_enabled
+            else "What it looks for may leave, from each run's next statement on."
+        ]
+        return self.confirm(
+            request, title=f"Switch {policy} {word}", told=told, button=f"Switch it {word}", form=NothingToSay(),
+            hidden=[("to", word)], extra={"is_harmless": to_enabled, "cancel": self.page_address(policy)},
+        )  # fmt: skip
+
+    @action(description="Remove", permissions=["remove"])
+    def remove(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask, then remove it."""
+        policy = self.row_or_404(request, object_id)
+        if request.method == "POST":
+            actor = request.user.get_username()
+            self.carry_out(
+                request,
+                lambda: remove_data_policy(policy.name, actor=actor),
+                done=f"{policy} is removed.",
+            )
+            return HttpResponseRedirect(self.list_address())
+        told = ["What it looks for may leave, from each run's next statement on."]
+        return self.confirm(
+            request, title=f"Remove {policy}", told=told, button="Remove it", form=NothingToSay(), extra={"cancel": self.page_address(policy)}
+        )  # fmt: skip
+
+
+def difference_table(tool: Tool) -> SafeString:
+    """Return what changed in a tool since it was approved, line by line; what is not shown is said."""
+    lines = changes_of(tool).split("\n")
+    if lines == [""]:
+        return format_html("{}", "")
+    rows = format_html_join(
+        "",
+        '<tr class="{}"><td class="liy-sign">{}</td><td>{}</td></tr>',
+        map(difference_line, lines[:MOST_DIFFERENCES]),
+    )
+    cut = len(lines) - MOST_DIFFERENCES
+    note = (
+        f"{cut} further lines are not shown: `manage.py tools diff` shows them." if cut > 0 else ""
+    )
+    return format_html('<table class="liy-diff">{}</table><p>{}</p>', rows, note)
+
+
+def difference_line(line: str) -> tuple[str, str, str]:
+    """Return a line's colour, sign and text. Whatever it begins with, all of it is shown."""
+    if line in DIFFERENCE_HEADS or line.startswith("@@"):
+        return ("liy-head", "", line)
+    return (SIGNS.get(line[:1], ""), line[:1], line[1:])
+
+
+def policy_text(policy: Policy) -> SafeString:
+    """Return a policy's text as a page shows it."""
+    return format_html('<div class="liy-words liy-mono">{}</div>', visible(policy.text))

@@ -1,0 +1,57 @@
+"""How many of what wants a look, beside the sidebar's items: bounded, and counted once in some seconds a process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.core.cache import cache
+from django.db import connection
+from django.db.models import F, QuerySet, Value
+
+from liyagent.agents.models import Agent
+from liyagent.gateway.models import Tool, ToolServer
+from runs.unknown import unknown_calls
+
+KEPT_SECONDS = 5
+MOST_COUNTED = 999
+KEY = "liyagent.console.badges"
+
+
+def unapproved_tools() -> QuerySet[Tool]:
+    """Return the offered tools that changed since they were approved, or never were."""
+    return Tool.objects.filter(is_offered=True).exclude(fingerprint=F("approved_fingerprint"))
+
+
+COUNTED: Mapping[str, Callable[[], QuerySet[Any]]] = {
+    "unknown": unknown_calls,
+    "contained": lambda: Agent.objects.filter(is_contained=True),
+    "unreadable": lambda: ToolServer.objects.filter(is_enabled=True).exclude(catalogue_error=""),
+    "to_approve": unapproved_tools,
+}
+
+
+def badges() -> Mapping[str, int]:
+    """Return how many of each there are, at most 1000, as of the last five seconds: one statement."""
+    key = f"{KEY}.{connection.settings_dict['NAME']}"
+    found: Mapping[str, int] | None = cache.get(key)
+    if found is None:
+        first, *others = (
+            rows().order_by().values_list(Value(name))[: MOST_COUNTED + 1]
+            for name, rows in COUNTED.items()
+        )
+        found = Counter(name for (name,) in first.union(*others, all=True))
+        cache.set(key, found, KEPT_SECONDS)
+    return found
+
+
+def shown(number: int) -> str:
+    """Return a bounded number as a page shows it."""
+    return str(number) if number <= MOST_COUNTED else f"more than {MOST_COUNTED}"
+
+
+def badge(name: str) -> str:
+    """Return how many, `999+` where there are more, nothing where there are none."""
+    found = badges().get(name, 0)
+    return "" if not found else str(found) if found <= MOST_COUNTED else f"{MOST_COUNTED}+"

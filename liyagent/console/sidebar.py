@@ -1,0 +1,75 @@
+"""What stands in the sidebar: what the user may see, and how many of it want a look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from liyagent.console.badges import badge
+
+# Title, icon, address by name, the permission that shows it, and what is counted beside it.
+Item = tuple[str, str, str, str, str]
+SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
+    (
+        "Now",
+        (
+            ("Dashboard", "monitoring", "admin:index", "", ""),
+            ("Runs", "play_circle", "admin:runs_run_changelist", "runs.view_run", ""),
+            ("In doubt", "help", "admin:runs_call_changelist", "runs.view_call", "unknown"),
+        ),
+    ),
+    (
+        "Set-up",
+        (
+            ("Agents", "smart_toy", "admin:agents_agent_changelist", "agents.view_agent", "contained"),
+            ("Tool servers", "dns", "admin:gateway_toolserver_changelist", "gateway.view_toolserver", "unreadable"),
+            ("Tools", "build", "admin:gateway_tool_changelist", "gateway.view_tool", "to_approve"),
+            ("Policies", "policy", "admin:gateway_policy_changelist", "gateway.view_policy", ""),
+            ("Data policies", "visibility_off", "admin:gateway_datapolicy_changelist", "gateway.view_datapolicy", ""),
+        ),
+    ),
+    (
+        "Evidence",
+        (
+            ("Audit", "fact_check", "admin:audit_auditrow_changelist", "audit.view_auditrow", ""),
+            ("Events", "timeline", "console-events", "events.view_runevent", ""),
+        ),
+    ),
+    (
+        "Access",
+        (
+            ("Users", "person", "admin:auth_user_changelist", "auth.view_user", ""),
+            ("Groups", "group", "admin:auth_group_changelist", "auth.view_group", ""),
+            ("API keys", "key", "admin:access_apikey_changelist", "access.view_apikey", ""),
+        ),
+    ),
+    (
+        "Processes",
+        (
+            ("Holders", "memory", "admin:leases_holder_changelist", "leases.view_holder", ""),
+            ("Leases", "timer", "admin:leases_lease_changelist", "leases.view_lease", ""),
+        ),
+    ),
+)  # fmt: skip
+
+
+def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
+    """Return what the user may see, with the number of what wants a look."""
+    return [
+        {
+            "title": title,
+            "items": [
+                _item(item) for item in items if not item[3] or request.user.has_perm(item[3])
+            ],
+        }
+        for title, items in SIDEBAR
+    ]
+
+
+def _item(item: Item) -> dict[str, Any]:
+    title, icon, address, _, counted = item
+    shown = {"title": title, "icon": icon, "link": reverse(address)}
+    found = badge(counted) if counted else ""
+    return {**shown, "badge": found, "badge_variant": "danger"} if found else shown

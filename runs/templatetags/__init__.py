@@ -1,0 +1,1 @@
+"""How the pages of runs say things."""
