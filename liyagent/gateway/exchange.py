@@ -12,6 +12,7 @@ import asyncio
 import itertools
 import json
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -19,6 +20,7 @@ import httpx2
 
 from liyagent.core.errors import LiyagentError
 from liyagent.core.plain import NotStorable, TooLarge, parse_json
+from liyagent.gateway.asked import MOST_REPLIES, reply_to
 from liyagent.gateway.fates import fate_of_answer
 from liyagent.gateway.outcome import MaySend, NotSent, Outcome, Payload
 from liyagent.gateway.results import failed, in_doubt
@@ -37,6 +39,11 @@ BODY_EXTRA_BYTES = 64 << 10
 # Deeper than a result may be, so that one which is a little too deep can still be told from no answer.
 BODY_DEPTH = 200
 UNAUTHORIZED = 401
+REPLY_SECONDS = 10.0
+# Headers that describe the call's own body; all else, its session and its token, goes with a reply too.
+OF_THE_CALL = frozenset({"content-length", "content-type", "host", "mcp-method", "mcp-name"})
+
+Asked = Callable[[Any], None]
 
 NUMBERS = itertools.count(1)
 
@@ -61,6 +68,7 @@ class Exchange:
         self._may_send = may_send
         self._scope = anyio.CancelScope()
         self._task: asyncio.Task[None] | None = None
+        self._replies: list[asyncio.Task[None]] = []
 
     @property
     def meta(self) -> dict[str, str]:
@@ -136,8 +144,11 @@ class Exchange:
         try:
             response = await client.send(request, stream=True, follow_redirects=False)
             try:
-                return await self._read(response, json.loads(request.content)["id"])
+                asked = _asker(client, request, self._replies)
+                return await self._read(response, json.loads(request.content)["id"], asked)
             finally:
+                for reply in self._replies:
+                    reply.cancel()
                 await response.aclose()
         except NotSent as reason:
             self.not_sent = str(reason)
@@ -146,13 +157,13 @@ class Exchange:
             self.lost_session = True
             return self._without_answer(f"{type(error).__name__}: {error}")
 
-    async def _read(self, response: httpx2.Response, rpc_id: Any) -> Outcome:
+    async def _read(self, response: httpx2.Response, rpc_id: Any, asked: Asked) -> Outcome:
         self.lost_session = response.status_code == 404
         self.is_unauthorized = response.status_code == UNAUTHORIZED
         is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         try:
             if is_stream:
-                answer = await _answer_in_stream(response, rpc_id, self.most_bytes)
+                answer = await _answer_in_stream(response, rpc_id, self.most_bytes, asked)
             else:
                 answer = _json(await read_body(response, self.most_bytes))
         except (NotStorable, httpx2.SSEError) as error:
@@ -196,13 +207,42 @@ async def read_body(response: httpx2.Response, most_bytes: int) -> bytes:
     return b"".join(chunks)
 
 
-async def _answer_in_stream(response: httpx2.Response, rpc_id: Any, most_bytes: int) -> Any:
-    """The message in an event stream that answers `rpc_id`; None where the stream ends without one."""
+async def _answer_in_stream(
+    response: httpx2.Response, rpc_id: Any, most_bytes: int, asked: Asked
+) -> Any:
+    """The message in an event stream that answers `rpc_id`; None where it ends without one. The server may ask meanwhile."""
     async for event in httpx2.EventSource(response, max_event_size=most_bytes):
         message = _json(event.data) if event.event == "message" and event.data else None
         if isinstance(message, dict) and message.get("id") == rpc_id and "method" not in message:
             return message
+        asked(message)
     return None
+
+
+def _asker(
+    client: httpx2.AsyncClient, request: httpx2.Request, replies: list[asyncio.Task[None]]
+) -> Asked:
+    """What answers the server's own requests: a POST of its own each, beside the call, which it may be waited for by."""
+
+    def asked(message: Any) -> None:
+        reply = reply_to(message)
+        if reply is not None and len(replies) < MOST_REPLIES:
+            replies.append(asyncio.create_task(_post_reply(client, request, reply)))
+
+    return asked
+
+
+async def _post_reply(
+    client: httpx2.AsyncClient, request: httpx2.Request, reply: dict[str, Any]
+) -> None:
+    kept = {name: it for name, it in request.headers.items() if name not in OF_THE_CALL}
+    try:
+        with anyio.move_on_after(REPLY_SECONDS):
+            posted = client.build_request("POST", request.url, json=reply, headers=kept)
+            answer = await client.send(posted, stream=True, follow_redirects=False)
+            await answer.aclose()
+    except (httpx2.HTTPError, httpx2.StreamError, OSError, LiyagentError) as error:
+        logger.warning("a server takes no reply: %s: %s", type(error).__name__, error)
 
 
 def _json(text: str | bytes) -> Any:

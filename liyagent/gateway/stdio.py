@@ -20,6 +20,7 @@ from typing import Any
 import anyio
 
 from liyagent.core.plain import NotStorable, TooLarge, parse_json
+from liyagent.gateway.asked import MOST_REPLIES, reply_to
 from liyagent.gateway.commands import Command
 from liyagent.gateway.exchange import BODY_DEPTH, CALL_ID, LATE_SECONDS, Exchange
 from liyagent.gateway.fates import fate_of_answer
@@ -39,8 +40,6 @@ MOST_LINE_BYTES = 8 << 20
 STUCK_SECONDS = 10.0
 # Lines in a row that are no messages, until it is taken for something other than a server.
 MOST_GARBAGE = 200
-MOST_REPLIES = 16
-NO_METHOD = -32601
 # How our own SDK, and most servers, begin an answer: enough to tell whose a too long one is.
 DIGITS = re.compile(r"[0-9]{1,18}")
 ANSWER_HEAD = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*"?(\d{1,18})"?\s*,')
@@ -223,13 +222,9 @@ class _Wire:
 
     def _asked(self, message: dict[str, Any]) -> None:
         """Answer what the server asks of us: that we are there, and that we can do nothing else for it."""
-        if "id" not in message or len(self._replies) >= MOST_REPLIES:
+        reply = reply_to(message)
+        if reply is None or len(self._replies) >= MOST_REPLIES:
             return
-        reply: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
-        if message["method"] == "ping":
-            reply["result"] = {}
-        else:
-            reply["error"] = {"code": NO_METHOD, "message": "this client does not do that"}
         task = asyncio.create_task(self._reply(json.dumps(reply).encode()))
         self._replies.add(task)
         task.add_done_callback(self._replies.discard)
