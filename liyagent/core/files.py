@@ -70,7 +70,19 @@ class _StrictLoader(yaml.SafeLoader):
             )
         return super().compose_node(parent, index)
 
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """Told with its line, whatever the package makes of a value that is not what its tag or looks say."""
+        try:
+            return super().construct_object(node, deep=deep)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            said = str(error) if isinstance(error, ValueError) else f"no value of {node.tag}"
+            raise yaml.constructor.ConstructorError(None, None, said, node.start_mark) from error
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        if not isinstance(node, yaml.MappingNode):
+            raise yaml.constructor.ConstructorError(
+                None, None, "wants names with values", node.start_mark
+            )
         seen: set[str] = set()
         for name, _ in node.value:
             if isinstance(name, yaml.ScalarNode):

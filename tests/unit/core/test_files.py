@@ -29,6 +29,16 @@ LAUGHS = "a0: &a0 [lol]\n" + "".join(
         ("? [a]\n: 1", "unhashable"),
         ("a: 1\n---\nb: 2", "single document"),
         ("a: \x00", "special characters"),
+        (
+            "a: 1\nb: !!timestamp soon",
+            'no value of tag:yaml.org,2002:timestamp in "<unicode string>", line 2',
+        ),
+        ("a: !!bool maybe", "no value of tag:yaml.org,2002:bool"),
+        ("a: !!int ''", "no value of tag:yaml.org,2002:int"),
+        ("a: !!float ''", "no value of tag:yaml.org,2002:float"),
+        ("a: !!set [1]", "wants names with values"),
+        ("? !!timestamp soon\n: 1", "no value of tag:yaml.org,2002:timestamp"),
+        ("a: 1\nb: 2026-13-45", 'month must be in 1..12 in "<unicode string>", line 2'),
     ],
 )
 def test_yaml_that_cannot_be_used_is_told_on_one_line(text: str, said: str) -> None:
