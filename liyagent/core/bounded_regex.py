@@ -19,10 +19,13 @@ parser: Any = import_module("re._parser")
 
 LONGEST = 500
 MOST_NODES = 3000
+# Of parts that a pattern's repeats write out, those included that have no letter and so add no node.
+MOST_PARTS = 10 * MOST_NODES
 # Of what was worked out: about 16 MB an expression.
 MOST_KEPT = 500_000
 MOST_SECONDS = 1.0
 STEPS_BETWEEN_LOOKS = 64
+TOO_LARGE = "is too large: its repeats, written out, have too many parts"
 CATEGORIES: dict[str, Callable[[str], bool]] = {
     "CATEGORY_DIGIT": str.isdecimal,
     "CATEGORY_NOT_DIGIT": lambda letter: not letter.isdecimal(),
@@ -69,6 +72,7 @@ class BoundedRegex:
         """Compile. Raises `BadInput` saying what is wrong or not taken here."""
         self.text = text
         self._ignores_case = False
+        self._parts = 0
         self._nodes: list[Node] = [(None, "match", ())]
         self._first = frozenset((self._compiled(text),))
         self._states: dict[tuple[frozenset[int], str], State] = {}
@@ -181,11 +185,14 @@ class BoundedRegex:
 
     def _add(self, fits: Fits | None, place: str, *targets: int) -> int:
         if len(self._nodes) >= MOST_NODES:
-            raise BadInput("is too large: its repeats, written out, have too many parts")
+            raise BadInput(TOO_LARGE)
         self._nodes.append((fits, place, targets))
         return len(self._nodes) - 1
 
     def _sequence(self, items: Any, target: int) -> int:
+        self._parts += 1
+        if self._parts > MOST_PARTS:
+            raise BadInput(TOO_LARGE)
         for operator, operand in reversed(list(items)):
             target = self._one(str(operator), operand, target)
         return target

@@ -91,6 +91,8 @@ def test_the_end_and_a_star_are_told_apart() -> None:
         ("a*", "matches the empty text"),
         ("", "matches the empty text"),
         ("(a{100}){100}", "is too large"),
+        ("a(){4000000000}", "is too large"),
+        ("a((){20000}){20000}", "is too large"),
         ("a" * 501, "500 is the most"),
     ],
 )
