@@ -31,6 +31,7 @@ from runs.listen import listen_until
 from runs.renewal import Renewal
 from runs.runner import FORMATS, Runner
 from runs.threads import LastingThread
+from runs.warm_up import warm_up
 from runs.watch import Watch
 
 logger = logging.getLogger(__name__)
@@ -100,6 +101,7 @@ class Process:
         self._start("runner", self.runner.take_until_drained)
         self._start("carriers", lambda: self.carriers.look_until(self.runner.draining))
         self._start("late look", self._look_late)
+        threading.Thread(target=warm_up, name="warm up", daemon=True).start()
         STATE.reasons.discard("starting")
         self.web.run()
         self._end()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import ExitStack
+from importlib import import_module
 from threading import Lock
 from typing import Any
 
@@ -54,6 +55,11 @@ def abandon(step_keys: Collection[str]) -> int:
         return 0
     portal, sessions = running
     return portal.call(sessions.interrupt, frozenset(step_keys))
+
+
+def warm_up() -> None:
+    """Import the SDK, which every session needs."""
+    import_module("mcp")
 
 
 def close_all() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Generic, TypeVar
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
 
 MOST_VERSIONS = 4
 
@@ -24,8 +24,7 @@ class ByVersion(Generic[T]):
 
     def at(self, version: int) -> T:
         """Return what stood in the tables at `version` (or was changed since: never anything older)."""
-        # The database's name is part of the key: two databases count their versions apart.
-        key = (str(connection.settings_dict["NAME"]), version)
+        key = (_database(), version)
         found = self._kept.get(key)
         return found if found is not None else self._load_at(key)
 
@@ -37,7 +36,7 @@ class ByVersion(Generic[T]):
     def newest_version(self) -> int | None:
         """Return the highest version of this database that was loaded so far, None if none was."""
         key = self._newest
-        return key[1] if key and key[0] == str(connection.settings_dict["NAME"]) else None
+        return key[1] if key and key[0] == _database() else None
 
     def forget(self) -> None:
         """Drop everything: for a process that changed databases."""
@@ -53,3 +52,11 @@ class ByVersion(Generic[T]):
                 if self._newest is None or self._newest[0] != key[0] or self._newest[1] < key[1]:
                     self._newest = key
             return self._kept[key]
+
+
+def _database() -> str:
+    """The database's name is part of each key: two databases count their versions apart.
+
+    From the settings: `connection` is looked up anew for each thread, which a step would pay ten times.
+    """
+    return str(connections.settings[DEFAULT_DB_ALIAS]["NAME"])

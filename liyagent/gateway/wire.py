@@ -43,6 +43,11 @@ def _send(payload: Payload, may_send: MaySend) -> Outcome:
     return mcp.call(address, payload, may_send)
 
 
+def warm_up() -> None:
+    """Import what the first call by MCP would import."""
+    mcp.warm_up()
+
+
 def close_all() -> None:
     """Shut every transport of this process: calls on their way end in doubt at once (ruling 10)."""
     mcp.close_all()

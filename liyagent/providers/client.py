@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from importlib import import_module
 
 from liyagent.core.errors import BadInput
 from liyagent.providers.anthropic import AnthropicClient
@@ -23,6 +24,14 @@ PROVIDERS: dict[str, Make] = {
     ),
     "scripted": lambda _base_url, _api_key_env: ScriptedClient(),
 }
+
+SDKS = {"anthropic": "anthropic", "openai": "openai"}
+
+
+def load_sdk(provider: str) -> None:
+    """Import what the first step of a provider's client would import."""
+    if provider in SDKS:
+        import_module(SDKS[provider])
 
 
 @functools.lru_cache(maxsize=256)
