@@ -19,7 +19,7 @@ class Due:
 DUE = {
     "CR-01": Due(
         text="Any process takes over the work of a dead one; no state lives in a process.",
-        part="agent runs",
+        part="agent runs; the edge by `make test-edge`",
     ),
     "CR-09": Due(
         text="A step and the calls it asks for are stored, sealed, before one is made.",
@@ -32,15 +32,11 @@ DUE = {
     "CR-11": Due(text="A run holds a lease that its process renews; the leader sweeps for lapses."),
     "CR-12": Due(text="An attempt that was taken over can write nothing more."),
     "CR-13": Due(text="A lapsed run is claimed once for each loss."),
-    "CR-14": Due(
-        text="The calls that a lost step left pass every gate again as it stands now.",
-        part="the gates that exist",
-    ),
+    "CR-14": Due(text="The calls that a lost step left pass every gate again as it stands now."),
     "CR-15": Due(text="A step that was answered is not asked of the model again."),
     "CR-16": Due(text="A checkpoint that does not verify against its seal fails the run."),
     "CR-17": Due(
-        text="A resume checks starter, containment and Stop again.",
-        part="starter, containment, Stop",
+        text="A resume passes its starter's rights, containment, a Stop, the channel and run-as again.",
     ),
     "CR-18": Due(
         text="A run lost more than twice fails with the reason.",
