@@ -13,10 +13,9 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.decorators import action, display
 
 from liyagent.access.permissions import OPERATE, READ_WORDS
-from liyagent.core.console import ReasonForm
+from liyagent.core.console import ReasonForm, action
 from liyagent.core.errors import LiyagentError
 from liyagent.core.moments import age, shown_now, when
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
@@ -67,8 +66,7 @@ class RunAdmin(ReadOnlyAdmin):
         "state",
         "agent",
         "why",
-        "steps",
-        "losses",
+        "figures",
         "unknown",
         "held_by",
         "named_mission",
@@ -81,6 +79,7 @@ class RunAdmin(ReadOnlyAdmin):
     sortable_by = ()
     ordering = ("-created_at", "-id")
     actions = ("stop_chosen",)
+    list_before_template = "admin/runs/run/about.html"
     actions_detail = ("stop",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -108,17 +107,17 @@ class RunAdmin(ReadOnlyAdmin):
         """Stopping needs what the API wants for it."""
         return request.user.has_perm(OPERATE)
 
-    @display(description="started")
+    @admin.display(description="started")
     def started(self, run: Run) -> SafeString:
         """When it was accepted."""
         return when(run.created_at)
 
-    @display(description="status")
+    @admin.display(description="status")
     def state(self, run: Run) -> SafeString:
         """Its status, and whether somebody asked it to stop."""
         return state_of(run)
 
-    @display(description="agent")
+    @admin.display(description="agent")
     def agent(self, run: Run) -> SafeString:
         """The agent, its version and the way in."""
         return format_html(
@@ -128,7 +127,7 @@ class RunAdmin(ReadOnlyAdmin):
             run.entry,
         )
 
-    @display(description="why it ended")
+    @admin.display(description="why it ended")
     def why(self, run: Run) -> SafeString:
         """The code, and the beginning of the reason."""
         if not run.error and not run.reason:
@@ -142,27 +141,28 @@ class RunAdmin(ReadOnlyAdmin):
             cell(reason),
         )
 
-    @display(description="steps")
-    def steps(self, run: Run) -> int:
-        """Count its model steps under a short head."""
-        return run.model_steps
+    @admin.display(description="steps")
+    def figures(self, run: Run) -> SafeString:
+        """Its model steps, and how often it was lost."""
+        losses = f"{run.losses} loss{'es' if run.losses != 1 else ''}" if run.losses else ""
+        return format_html('{} <span class="liy-age">{}</span>', run.model_steps, losses)
 
-    @display(description="unknown writes")
+    @admin.display(description="unknown writes")
     def unknown(self, run: Any) -> SafeString:
         """Say how many of its writes are of unknown outcome."""
         return pill(run.unknown_writes, BAD) if run.unknown_writes else format_html("{}", "-")
 
-    @display(description="held by")
+    @admin.display(description="held by")
     def held_by(self, run: Any) -> str:
         """Name who carries the run."""
         return cell(run.holder_name or run.holder)
 
-    @display(description="mission")
+    @admin.display(description="mission")
     def named_mission(self, run: Run) -> str:
         """Show the mission where somebody named one."""
         return "-" if run.mission == str(run.correlation_id) else cell(run.mission)
 
-    @display(description="run")
+    @admin.display(description="run")
     def run_id(self, run: Run) -> SafeString:
         """Its id, in full."""
         return format_html('<span class="liy-mono">{}</span>', run.id)
@@ -276,10 +276,12 @@ class CallAdmin(ReadOnlyAdmin):
     sortable_by = ()
     ordering = ("-id",)
     exclude = ("sealed", "outcome")
+    list_before_template = "admin/runs/call/about.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Leave the sealed bytes in the database."""
-        return super().get_queryset(request).defer("sealed", "outcome")
+        rows: QuerySet[Any] = super().get_queryset(request)
+        return rows.defer("sealed", "outcome")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -292,25 +294,12 @@ class CallAdmin(ReadOnlyAdmin):
         found = Q(run_id=run_id) if run_id else Q(step_key=term) & newest_calls()
         return queryset.filter(found), False
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Say what the list is of."""
-        is_default = request.GET.get("doubt") is None
-        title = (
-            "Writes in doubt: of unknown outcome, or not settled yet"
-            if is_default
-            else "Marked writes"
-        )
-        shown: HttpResponse = super().changelist_view(
-            request, {**(extra_context or {}), "title": title}
-        )
-        return shown
-
-    @display(description="marked")
+    @admin.display(description="marked")
     def marked(self, call: Call) -> SafeString:
         """When it was first marked."""
         return when(call.marked_at)
 
-    @display(description="what became of it")
+    @admin.display(description="what became of it")
     def state(self, call: Call) -> SafeString:
         """Its fate in words."""
         if not call.fate:
@@ -319,7 +308,7 @@ class CallAdmin(ReadOnlyAdmin):
             return pill("unknown, found later", GOOD)
         return pill(call.fate, FATES.get(call.fate, QUIET))
 
-    @display(description="call")
+    @admin.display(description="call")
     def call(self, call: Call) -> SafeString:
         """Server and tool, and where in the run."""
         return format_html(
@@ -327,13 +316,13 @@ class CallAdmin(ReadOnlyAdmin):
             call.step, ", held for a person" if call.intent == "held" else "",
         )  # fmt: skip
 
-    @display(description="settled how")
+    @admin.display(description="settled how")
     def read_back(self, call: Call) -> SafeString:
         """How it came to its fate, in words."""
         words = in_words(SETTLEMENTS, call.settlement)
         return format_html('<span class="liy-wrap">{}</span>', cell(words))
 
-    @display(description="looked at again")
+    @admin.display(description="looked at again")
     def looked_again(self, call: Call) -> SafeString:
         """What the late look found, or when it is due."""
         if call.late_finding:
@@ -346,13 +335,13 @@ class CallAdmin(ReadOnlyAdmin):
             else format_html("{}", "-")
         )
 
-    @display(description="run")
+    @admin.display(description="run")
     def run_link(self, call: Call) -> SafeString:
         """Lead to the run."""
         address = reverse("admin:runs_run_change", args=[call.run_id])
         return format_html('<a class="liy-link liy-mono" href="{}">{}</a>', address, call.run_id)
 
-    @display(description="step key")
+    @admin.display(description="step key")
     def key(self, call: Call) -> SafeString:
         """The key to look for at the vendor, in full."""
         return format_html('<span class="liy-mono liy-wrap">{}</span>', cell(call.step_key))

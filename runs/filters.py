@@ -169,12 +169,18 @@ class ByDoubt(admin.SimpleListFilter):
             return queryset.filter(in_doubt())
         if chosen == self.ALL:
             return queryset
-        matching = {
-            self.UNKNOWN: lambda: UNKNOWN,
-            self.UNSETTLED: lambda: Q(id__in=unsettled_ids()),
-            self.FOUND: lambda: Q(fate=Fate.UNKNOWN.value, late_finding=FOUND),
-        }.get(chosen, lambda: Q(fate=chosen) & newest_calls())
-        return queryset.filter(matching())
+        return queryset.filter(matching(chosen))
+
+
+def matching(chosen: str) -> Q:
+    """Return what a choice of `ByDoubt` matches; of fates that stand in no index, the newest calls are looked at."""
+    if chosen == ByDoubt.UNKNOWN:
+        return UNKNOWN
+    if chosen == ByDoubt.UNSETTLED:
+        return Q(id__in=unsettled_ids())
+    if chosen == ByDoubt.FOUND:
+        return Q(fate=Fate.UNKNOWN.value, late_finding=FOUND)
+    return Q(fate=chosen) & newest_calls()
 
 
 def newest_calls() -> Q:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -13,15 +13,15 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.decorators import action, display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from liyagent.access.keys import revoke_key
 from liyagent.access.models import ApiKey
 from liyagent.audit.record import record
-from liyagent.core.console import ConsoleAdmin, NothingToSay
+from liyagent.core.console import ConsoleAdmin, NothingToSay, action
 from liyagent.core.errors import LiyagentError
 from liyagent.core.moments import shown_now, when
+from liyagent.core.paging import BoundedPaginator
 from liyagent.core.pills import BAD, GOOD, WARN, pill
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
@@ -58,17 +58,17 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         """Revoking needs what changing would."""
         return request.user.has_perm("access.change_apikey")
 
-    @display(description="name")
+    @admin.display(description="name")
     def shown_name(self, key: ApiKey) -> str:
         """Its name."""
         return cell(key.name)
 
-    @display(description="user")
+    @admin.display(description="user")
     def shown_user(self, key: ApiKey) -> str:
         """Whose it is."""
         return cell(key.user.get_username())
 
-    @display(description="state")
+    @admin.display(description="state")
     def state(self, key: ApiKey) -> SafeString:
         """Whether it is in force."""
         if key.revoked_at:
@@ -81,7 +81,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
             return format_html("{} until {}", pill("in force", GOOD), when(key.expires_at))
         return format_html("{} without end", pill("in force", GOOD))
 
-    @display(description="may use")
+    @admin.display(description="may use")
     def shown_scopes(self, key: ApiKey) -> str:
         """Its scopes in words."""
         return (
@@ -90,12 +90,12 @@ class ApiKeyAdmin(ReadOnlyAdmin):
             else cell(", ".join(map(str, key.scopes)))
         )
 
-    @display(description="made")
+    @admin.display(description="made")
     def made(self, key: ApiKey) -> SafeString:
         """When it was made."""
         return when(key.created_at)
 
-    @display(description="last used")
+    @admin.display(description="last used")
     def used(self, key: ApiKey) -> SafeString:
         """When it was used last, to the minute."""
         return when(key.last_used_at)
@@ -148,7 +148,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         )  # fmt: skip
 
 
-class UserForm(UserChangeForm):
+class UserForm(UserChangeForm):  # type: ignore[misc]
     """Refuses what would leave nobody who may do all."""
 
     def clean(self) -> dict[str, Any]:
@@ -172,9 +172,10 @@ admin.site.unregister(Group)
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, ConsoleAdmin):
+class UserAdmin(DjangoUserAdmin[User], ConsoleAdmin):
     """Users are switched off, never deleted: what they did names them."""
 
+    paginator: ClassVar[Any] = BoundedPaginator
     form = UserForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -192,18 +193,18 @@ class UserAdmin(DjangoUserAdmin, ConsoleAdmin):
         """Nobody deletes a user."""
         return False
 
-    @display(description="state")
+    @admin.display(description="state")
     def state(self, user: User) -> SafeString:
         """Whether the user may log in."""
         return pill("active", GOOD) if user.is_active else pill("switched off", WARN)
 
-    @display(description="roles")
+    @admin.display(description="roles")
     def roles(self, user: User) -> str:
         """The groups, or that the user may do all."""
         names = ["administrator (may do all)"] if user.is_superuser else []
         return cell(", ".join([*names, *(it.name for it in user.groups.all())]))
 
-    @display(description="last login")
+    @admin.display(description="last login")
     def last_seen(self, user: User) -> SafeString:
         """When the user logged in last."""
         return when(user.last_login)
@@ -240,6 +241,7 @@ class UserAdmin(DjangoUserAdmin, ConsoleAdmin):
 class GroupAdmin(DjangoGroupAdmin, ConsoleAdmin):
     """Roles: what a group may do is changed here, with an audit row."""
 
+    paginator: ClassVar[Any] = BoundedPaginator
     list_display = ("name", "held")
     sortable_by = ("name",)
     actions = ()
@@ -253,7 +255,7 @@ class GroupAdmin(DjangoGroupAdmin, ConsoleAdmin):
         """An audit row cannot be left by Django's own deletion; take its permissions away instead."""
         return False
 
-    @display(description="may")
+    @admin.display(description="may")
     def held(self, group: Group) -> str:
         """How many permissions it gives."""
         number = len(group.permissions.all())

@@ -13,7 +13,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from unfold.decorators import action, display
 
 from liyagent.agents.containment import (
     contain_agent,
@@ -25,9 +24,8 @@ from liyagent.agents.containment import (
 from liyagent.agents.definitions import save_agent
 from liyagent.agents.fields import CHECKS, DEFAULTS, problems_of
 from liyagent.agents.models import Agent, AgentVersion
-from liyagent.core.console import NothingToSay, ReasonForm, VerbAdmin
+from liyagent.core.console import NothingToSay, ReasonForm, VerbAdmin, action, json_field
 from liyagent.core.errors import LiyagentError
-from liyagent.core.forms import PlainJSONField
 from liyagent.core.moments import when
 from liyagent.core.pills import BAD, GOOD, WARN, pill
 from liyagent.core.tables import cell, visible
@@ -76,8 +74,8 @@ class AgentAdmin(VerbAdmin):
     """Agents are switched off or contained, never deleted: runs name them."""
 
     form = AgentForm
-    formfield_overrides = {models.JSONField: {"form_class": PlainJSONField}}
-    list_display = (
+    formfield_overrides = {models.JSONField: json_field()}
+    list_display: tuple[str, ...] = (
         "key",
         "shown_name",
         "state",
@@ -96,12 +94,12 @@ class AgentAdmin(VerbAdmin):
         """Containing and releasing want what the API wants for them."""
         return self.has_change_permission(request)
 
-    @display(description="name")
+    @admin.display(description="name")
     def shown_name(self, agent: Agent) -> str:
         """Its name, and nothing that could move the cursor."""
         return cell(agent.name)
 
-    @display(description="state")
+    @admin.display(description="state")
     def state(self, agent: Agent) -> SafeString:
         """Say in words whether it works, and if not by whom and why."""
         if agent.is_contained:
@@ -113,26 +111,26 @@ class AgentAdmin(VerbAdmin):
             return format_html("{} {}", pill("contained", BAD), who)
         return pill("ready", GOOD) if agent.is_enabled else pill("switched off", WARN)
 
-    @display(description="model")
+    @admin.display(description="model")
     def shown_model(self, agent: Agent) -> SafeString:
         """Provider and model."""
         return format_html(
             '{} <span class="liy-age">{}</span>', cell(agent.model), cell(agent.provider)
         )
 
-    @display(description="its writes are")
+    @admin.display(description="its writes are")
     def shown_posture(self, agent: Agent) -> str:
         """What happens to its writes, in words."""
         return {"allow": "let through", "hold": "held for a person", "refuse": "refused"}[
             agent.write_posture
         ]
 
-    @display(description="version")
+    @admin.display(description="version")
     def shown_version(self, agent: Agent) -> SafeString:
         """The version, and since when it stands."""
         return format_html("{} {}", agent.version, when(agent.updated_at))
 
-    @display(description=f"last {MOST_VERSIONS} versions")
+    @admin.display(description=f"last {MOST_VERSIONS} versions")
     def versions_shown(self, agent: Agent) -> SafeString:
         """Who saved each of the last versions, when, and what it changed."""
         return versions_of(agent)

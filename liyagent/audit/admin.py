@@ -12,7 +12,6 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.decorators import display
 
 from liyagent.audit.models import AuditRow
 from liyagent.core.moments import when
@@ -62,27 +61,27 @@ class AuditRowAdmin(ReadOnlyAdmin):
         except ValueError:
             return queryset.filter(Q(action=term) | Q(mission=term)), False
 
-    @display(description="when")
+    @admin.display(description="when")
     def happened(self, row: AuditRow) -> SafeString:
         """When it happened."""
         return when(row.at)
 
-    @display(description="what")
+    @admin.display(description="what")
     def shown_action(self, row: AuditRow) -> SafeString:
         """The action."""
         return format_html('<span class="liy-mono">{}</span>', cell(row.action))
 
-    @display(description="by")
+    @admin.display(description="by")
     def shown_actor(self, row: AuditRow) -> str:
         """Who did it."""
         return cell(row.actor)
 
-    @display(description="mission")
+    @admin.display(description="mission")
     def shown_mission(self, row: AuditRow) -> str:
         """The mission where somebody named one."""
         return "-" if row.mission == str(row.correlation_id) else cell(row.mission)
 
-    @display(description="run")
+    @admin.display(description="run")
     def run(self, row: AuditRow) -> SafeString:
         """Lead to the run."""
         if row.run_id is None:
@@ -90,7 +89,7 @@ class AuditRowAdmin(ReadOnlyAdmin):
         address = reverse("admin:runs_run_change", args=[row.run_id])
         return format_html('<a class="liy-link liy-mono" href="{}">{}</a>', address, row.run_id)
 
-    @display(description="detail")
+    @admin.display(description="detail")
     def short_detail(self, row: AuditRow) -> SafeString:
         """The beginning of the detail."""
         text = ", ".join(
@@ -99,7 +98,7 @@ class AuditRowAdmin(ReadOnlyAdmin):
         cut = text if len(text) <= LONGEST_DETAIL else f"{text[:LONGEST_DETAIL]}…"
         return format_html('<span class="liy-wrap">{}</span>', cell(cut))
 
-    @display(description="detail")
+    @admin.display(description="detail")
     def shown_detail(self, row: AuditRow) -> SafeString:
         """All of the detail."""
         text = json.dumps(row.detail, indent=2, ensure_ascii=False)

@@ -10,7 +10,6 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.decorators import display
 
 from liyagent.agents.admin import AgentAdmin
 from liyagent.agents.models import Agent
@@ -30,9 +29,10 @@ class AgentWithRunsAdmin(AgentAdmin):
         """Bring the newest run along: one look into the index of runs by agent for each row."""
         newest = Run.objects.filter(agent_key=OuterRef("key")).order_by("-created_at")
         rows: QuerySet[Any] = super().get_queryset(request)
-        return rows.annotate(ran_at=Subquery(newest.values("created_at")[:1]))
+        found: QuerySet[Any] = rows.annotate(ran_at=Subquery(newest.values("created_at")[:1]))
+        return found
 
-    @display(description="last run")
+    @admin.display(description="last run")
     def last_run(self, agent: Any) -> SafeString:
         """When it was started last; leads to its runs."""
         if agent.ran_at is None:

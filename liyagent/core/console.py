@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar, TypeVar, cast
 
 from django import forms
 from django.contrib import admin, messages
@@ -13,12 +13,28 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from unfold.admin import ModelAdmin as ThemedAdmin
+from unfold.decorators import action as themed_action
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from liyagent.core.errors import LiyagentError
+from liyagent.core.forms import PlainJSONField
 from liyagent.core.paging import BoundedPaginator
 
 LONGEST_REASON = 500
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def action(
+    *, description: str, permissions: Sequence[str], url_path: str | None = None
+) -> Callable[[F], F]:
+    """Make a method an action of a page, for those alone whom each `has_<permission>_permission` lets.
+
+    The theme leads to it by a link: what is answered to GET must change nothing.
+    """
+    made = themed_action(description=description, permissions=permissions, url_path=url_path)
+    return cast("Callable[[F], F]", made)
 
 
 class ReasonForm(forms.Form):
@@ -35,13 +51,13 @@ class NothingToSay(forms.Form):
     """A confirmation that wants no words."""
 
 
-class ConsoleAdmin(ThemedAdmin):
+class ConsoleAdmin(ThemedAdmin):  # type: ignore[misc]
     """A page of the console. What changes state is asked for on a page of its own, and done by POST."""
 
     list_fullwidth = True
     list_per_page = 50
     show_full_result_count = False
-    paginator = BoundedPaginator
+    paginator: ClassVar[Any] = BoundedPaginator
     list_disable_select_all = True
 
     def response_action(
@@ -110,7 +126,7 @@ class ConsoleAdmin(ThemedAdmin):
         return True
 
 
-class VerbsOwnTransactions(admin.ModelAdmin[Model]):
+class VerbsOwnTransactions(admin.ModelAdmin[Any]):
     """Leaves the transaction of a saved form to the verb that saves it."""
 
     def changeform_view(
@@ -134,3 +150,9 @@ class VerbAdmin(ConsoleAdmin, VerbsOwnTransactions):
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Django's own way would leave no audit row."""
         return False
+
+
+def json_field() -> dict[str, Any]:
+    """Return how a form takes JSON: made storable, in a field of a few lines."""
+    widget = UnfoldAdminTextareaWidget(attrs={"rows": 4})
+    return {"form_class": PlainJSONField, "widget": widget}

@@ -13,11 +13,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from unfold.decorators import action, display
 
-from liyagent.core.console import NothingToSay, VerbAdmin
+from liyagent.core.console import NothingToSay, VerbAdmin, action, json_field
 from liyagent.core.errors import BadInput, LiyagentError
-from liyagent.core.forms import PlainJSONField
 from liyagent.core.moments import span, when
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
 from liyagent.core.tables import cell, visible
@@ -106,7 +104,7 @@ class ToolServerAdmin(VerbAdmin):
         """Removing wants what deleting does."""
         return request.user.has_perm("gateway.delete_toolserver")
 
-    @display(description="state")
+    @admin.display(description="state")
     def state(self, server: ToolServer) -> SafeString:
         """Say in words whether its tools can be read."""
         if not server.pk:
@@ -122,7 +120,7 @@ class ToolServerAdmin(VerbAdmin):
             )  # fmt: skip
         return pill("ok", GOOD) if server.catalogue_read_at else pill("not read yet", WARN)
 
-    @display(description="reached by")
+    @admin.display(description="reached by")
     def shown_address(self, server: ToolServer) -> SafeString:
         """The address or the registered command."""
         where = server.url or server.command or "in this process"
@@ -132,12 +130,12 @@ class ToolServerAdmin(VerbAdmin):
             server.transport,
         )
 
-    @display(description="catalogue read")
+    @admin.display(description="catalogue read")
     def read_at(self, server: ToolServer) -> SafeString:
         """When its catalogue was read last."""
         return when(server.catalogue_read_at)
 
-    @display(description="tools")
+    @admin.display(description="tools")
     def tools(self, server: ToolServer) -> SafeString:
         """Lead to its tools."""
         address = reverse("admin:gateway_tool_changelist")
@@ -248,7 +246,7 @@ class ToolAdmin(VerbAdmin):
     search_fields = ("name", "server__key")
     sortable_by = ()
     list_select_related = ("server",)
-    formfield_overrides = {models.JSONField: {"form_class": PlainJSONField}}
+    formfield_overrides = {models.JSONField: json_field()}
     readonly_fields = ("tool", "state", "difference", "shown_description", "shown_schema")
     actions = ("approve",)
     actions_detail = ("approve_one",)
@@ -262,7 +260,7 @@ class ToolAdmin(VerbAdmin):
         """Tools come from a catalogue."""
         return False
 
-    @display(description="tool")
+    @admin.display(description="tool")
     def tool(self, tool: Tool) -> SafeString:
         """Server and name, and the beginning of what it says of itself."""
         told = cell(tool.description[:80]) + ("…" if len(tool.description) > 80 else "")
@@ -272,12 +270,12 @@ class ToolAdmin(VerbAdmin):
             told,
         )
 
-    @display(description="effect")
+    @admin.display(description="effect")
     def shown_effect(self, tool: Tool) -> SafeString:
         """Whether it only reads."""
         return pill(tool.effect, QUIET if tool.effect == "read" else WARN)
 
-    @display(description="key")
+    @admin.display(description="key")
     def shown_key(self, tool: Tool) -> SafeString:
         """Where the vendor takes our key, and how long it dedupes on it."""
         if tool.key_place == "none":
@@ -290,7 +288,7 @@ class ToolAdmin(VerbAdmin):
         )
         return format_html('{} <span class="liy-age">{}</span>', cell(place), window)
 
-    @display(description="reader, undo")
+    @admin.display(description="reader, undo")
     def shown_reader(self, tool: Tool) -> SafeString:
         """How it is found again, and how it is undone."""
         reader = tool.reader.get("tool", "yes") if isinstance(tool.reader, dict) else "no reader"
@@ -300,17 +298,17 @@ class ToolAdmin(VerbAdmin):
             "has an undo" if tool.undo else "no undo",
         )
 
-    @display(description="a write in doubt is")
+    @admin.display(description="a write in doubt is")
     def if_in_doubt(self, tool: Tool) -> str:
         """What becomes of a write whose process died."""
         return in_doubt_of(tool) or "-"
 
-    @display(description="permission")
+    @admin.display(description="permission")
     def shown_permission(self, tool: Tool) -> str:
         """What its principal must hold."""
         return cell(tool.permission)
 
-    @display(description="state")
+    @admin.display(description="state")
     def state(self, tool: Tool) -> SafeString:
         """Whether it is offered and approved."""
         if not tool.is_offered:
@@ -319,17 +317,17 @@ class ToolAdmin(VerbAdmin):
             return pill("approved", GOOD)
         return pill("changed, to approve" if tool.approved_fingerprint else "new, to approve", BAD)
 
-    @display(description="what changed since it was approved")
+    @admin.display(description="what changed since it was approved")
     def difference(self, tool: Tool) -> SafeString:
         """The change that is to be approved."""
         return format_html("{}{}", cell(heading_of(tool)), difference_table(tool))
 
-    @display(description="description")
+    @admin.display(description="description")
     def shown_description(self, tool: Tool) -> SafeString:
         """As the server tells it, what is invisible written out."""
         return format_html('<div class="liy-words">{}</div>', visible(tool.description) or "-")
 
-    @display(description="schema of its arguments")
+    @admin.display(description="schema of its arguments")
     def shown_schema(self, tool: Tool) -> SafeString:
         """As the server tells it."""
         return format_html(
@@ -426,32 +424,32 @@ class PolicyAdmin(VerbAdmin):
         """Putting one into force wants what the API wants for it."""
         return request.user.has_perm("gateway.change_policy")
 
-    @display(description="policy set")
+    @admin.display(description="policy set")
     def shown_name(self, policy: Policy) -> str:
         """Its name."""
         return cell(policy.name)
 
-    @display(description="state")
+    @admin.display(description="state")
     def state(self, policy: Policy) -> SafeString:
         """Whether it is the one in force."""
         return pill("in force", GOOD) if policy.is_active else pill("not in force", QUIET)
 
-    @display(description="added by")
+    @admin.display(description="added by")
     def shown_by(self, policy: Policy) -> str:
         """Who added it."""
         return cell(policy.created_by)
 
-    @display(description="added")
+    @admin.display(description="added")
     def created(self, policy: Policy) -> SafeString:
         """When it was added."""
         return when(policy.created_at)
 
-    @display(description="note")
+    @admin.display(description="note")
     def shown_note(self, policy: Policy) -> str:
         """What was said of it."""
         return cell(policy.note)
 
-    @display(description="text")
+    @admin.display(description="text")
     def shown_text(self, policy: Policy) -> SafeString:
         """The policies, what is invisible written out."""
         return format_html('<div class="liy-words liy-mono">{}</div>', visible(policy.text))
@@ -531,17 +529,17 @@ class DataPolicyAdmin(VerbAdmin):
         """Removing wants what deleting does."""
         return request.user.has_perm("gateway.delete_datapolicy")
 
-    @display(description="name")
+    @admin.display(description="name")
     def shown_name(self, policy: DataPolicy) -> str:
         """Its name."""
         return cell(policy.name)
 
-    @display(description="state")
+    @admin.display(description="state")
     def state(self, policy: DataPolicy) -> SafeString:
         """Whether it acts."""
         return pill("in force", GOOD) if policy.is_enabled else pill("switched off", WARN)
 
-    @display(description="looks for")
+    @admin.display(description="looks for")
     def looks_for(self, policy: DataPolicy) -> SafeString:
         """The kind, or the expression."""
         return format_html(
@@ -550,7 +548,7 @@ class DataPolicyAdmin(VerbAdmin):
             cell(policy.regex) if policy.regex else "",
         )
 
-    @display(description="in")
+    @admin.display(description="in")
     def shown_where(self, policy: DataPolicy) -> SafeString:
         """Where in the arguments, and of which tools."""
         where = "anywhere in the arguments" if policy.path == "*" else f"at {policy.path}"
@@ -561,12 +559,12 @@ class DataPolicyAdmin(VerbAdmin):
             cell(tools),
         )
 
-    @display(description="and then")
+    @admin.display(description="and then")
     def what_then(self, policy: DataPolicy) -> str:
         """What happens to the call."""
         return "the call is refused" if policy.action == "deny" else "it is masked"
 
-    @display(description="added by")
+    @admin.display(description="added by")
     def shown_by(self, policy: DataPolicy) -> SafeString:
         """Who added it, and when."""
         return format_html("{} {}", cell(policy.created_by), when(policy.created_at))

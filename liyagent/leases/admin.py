@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.decorators import display
 
 from liyagent.core.moments import age, shown_now, span, when
 from liyagent.core.pills import BAD, GOOD, WARN, pill
@@ -25,12 +24,12 @@ class HolderAdmin(ReadOnlyAdmin):
     sortable_by = ()
     ordering = ("-renew_by",)
 
-    @display(description="process")
+    @admin.display(description="process")
     def shown_name(self, holder: Holder) -> str:
         """Its name."""
         return cell(holder.name)
 
-    @display(description="state")
+    @admin.display(description="state")
     def state(self, holder: Holder) -> SafeString:
         """Whether its lease stands."""
         left = (holder.renew_by - shown_now()).total_seconds()
@@ -38,24 +37,24 @@ class HolderAdmin(ReadOnlyAdmin):
             return pill(f"lease lapsed {span(-left)} ago", BAD)
         return pill("draining", WARN) if holder.is_draining else pill("alive", GOOD)
 
-    @display(description="pid")
+    @admin.display(description="pid")
     def shown_pid(self, holder: Holder) -> SafeString:
         """Its number, and the boot of its host."""
         return format_html(
             '{} <span class="liy-age">boot {}</span>', holder.pid, cell(holder.boot_id[:8])
         )
 
-    @display(description="lease until")
+    @admin.display(description="lease until")
     def renewed_by(self, holder: Holder) -> SafeString:
         """Until when all it holds stands."""
         return when(holder.renew_by)
 
-    @display(description="since")
+    @admin.display(description="since")
     def born(self, holder: Holder) -> SafeString:
         """When this life of it began."""
         return when(holder.created_at)
 
-    @display(description="holder")
+    @admin.display(description="holder")
     def shown_id(self, holder: Holder) -> SafeString:
         """Its id."""
         return format_html('<span class="liy-mono">{}</span>', holder.id)
@@ -69,13 +68,13 @@ class LeaseAdmin(ReadOnlyAdmin):
     search_fields = ("name",)
     sortable_by = ()
 
-    @display(description="held by")
+    @admin.display(description="held by")
     def held_by(self, lease: Lease) -> SafeString:
         """The holder, by name where it lives."""
         name = Holder.objects.filter(id=lease.holder).values_list("name", flat=True).first()
         return format_html('{} <span class="liy-age liy-mono">{}</span>', cell(name), lease.holder)
 
-    @display(description="until")
+    @admin.display(description="until")
     def until_when(self, lease: Lease) -> SafeString:
         """Until when, and how far off that is."""
         left = age(lease.until, shown_now())

@@ -10,7 +10,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import (  # type: ignore[import-not-found,unused-ignore]
+    Browser,
+    Page,
+    sync_playwright,
+)
 
 from tests.browser.scene import Scene, open_scene
 

@@ -7,7 +7,14 @@ import pytest
 from tests.browser.conftest import Console
 from tests.browser.scene import HOSTILE
 
-ADDED = ("agents/agent", "gateway/toolserver", "gateway/policy", "gateway/datapolicy", "auth/user", "auth/group")
+ADDED = (
+    "agents/agent",
+    "gateway/toolserver",
+    "gateway/policy",
+    "gateway/datapolicy",
+    "auth/user",
+    "auth/group",
+)
 SIDEBAR = "#nav-sidebar-apps a"
 LISTS = (
     "agents/agent", "gateway/toolserver", "gateway/tool", "gateway/policy", "gateway/datapolicy", "auth/user", "auth/group",
