@@ -19,7 +19,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-disable_created_metrics()
+disable_created_metrics()  # type: ignore[no-untyped-call]  # the library's own gap
 REGISTRY = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
 
@@ -51,7 +51,7 @@ class Children(Generic[M]):
 
     def __init__(self, metric: M, *, most_names: int = MOST_NAMES) -> None:
         """`most_names` bounds the first label; the others have few values by themselves."""
-        self._metric = metric
+        self._metric: M = metric
         self._most_names = most_names
         self._children: dict[tuple[str, ...], Any] = {}
         self._names: set[str] = set()

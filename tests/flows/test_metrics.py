@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -16,7 +17,7 @@ REMOTE = "192.0.2.7"
 
 
 def ask(
-    monkeypatch: pytest.MonkeyPatch, *, token: str = "", debug: bool = False, **meta: str
+    monkeypatch: pytest.MonkeyPatch, *, token: str = "", debug: bool = False, **meta: Any
 ) -> int:
     """The status that a scraper gets."""
     conf = dataclasses.replace(settings.LIYAGENT, metrics_token=token, debug=debug)
@@ -27,7 +28,7 @@ def ask(
 def test_with_its_token_a_scraper_is_told_and_nobody_else_is(
     fresh_db: FreshDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    good = {"HTTP_AUTHORIZATION": f"Bearer {TOKEN}"}
+    good: dict[str, Any] = {"HTTP_AUTHORIZATION": f"Bearer {TOKEN}"}
     assert ask(monkeypatch, token=TOKEN, REMOTE_ADDR=REMOTE, **good) == 200
     for bad in ("", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, "Bearer é"):
         assert ask(monkeypatch, token=TOKEN, HTTP_AUTHORIZATION=bad) == 401

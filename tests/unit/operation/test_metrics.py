@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import psycopg
 import pytest
@@ -26,7 +27,7 @@ SELECT gen_random_uuid(), gen_random_uuid(), 'root', 'triage', 1, %(entry)s, 'M-
     liyagent_now() + make_interval(secs => %(due)s)
 FROM generate_series(1, %(count)s)
 """
-PLAIN = {
+PLAIN: dict[str, Any] = {
     "entry": "api",
     "status": "queued",
     "key": "k1",
@@ -129,16 +130,15 @@ def test_writes_in_doubt_and_unknown_ones_are_told(
     filling: psycopg.Connection, fresh_db: FreshDatabase
 ) -> None:
     filling.execute(FILL, {**PLAIN, "status": "running", "holder": HOLDER})
-    plain = {"holder": HOLDER, "fate": "", "finding": "", "look": None}
-    for index, changes in enumerate(
-        (
-            {},
-            {"fate": "done"},
-            {"fate": "unknown"},
-            {"fate": "unknown", "look": -600},
-            {"fate": "unknown", "finding": "found"},
-        )
-    ):
+    plain: dict[str, Any] = {"holder": HOLDER, "fate": "", "finding": "", "look": None}
+    each: tuple[dict[str, Any], ...] = (
+        {},
+        {"fate": "done"},
+        {"fate": "unknown"},
+        {"fate": "unknown", "look": -600},
+        {"fate": "unknown", "finding": "found"},
+    )
+    for index, changes in enumerate(each):
         filling.execute(CALL, {**plain, **changes, "index": index})
     found = told(fresh_db.url)
     assert found["writes_in_doubt",] == 1
@@ -167,8 +167,13 @@ def test_resumes_are_counted_by_cause_for_a_quarter_of_an_hour(
 def test_the_database_is_asked_once_however_many_scrape(
     filling: psycopg.Connection, fresh_db: FreshDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readings, asked = DatabaseReadings(), []
-    monkeypatch.setattr(scrape, "ask", lambda url: (asked.append(url), ask(url))[1])
+    readings, asked = DatabaseReadings(), list[str]()
+
+    def noted(url: str) -> scrape.Answer:
+        asked.append(url)
+        return ask(url)
+
+    monkeypatch.setattr(scrape, "ask", noted)
     for _ in range(5):
         assert list(readings.collect())
     assert asked == [fresh_db.url]
@@ -199,9 +204,7 @@ def test_a_label_has_two_hundred_names_and_then_is_other() -> None:
         TOKENS.of(f"bounded-{number}", "input").inc(3)
     (found,) = (it for it in REGISTRY.collect() if it.name == "liyagent_model_tokens")
     assert len({it.labels["agent"] for it in found.samples}) <= MOST_NAMES + 1
-    assert (
-        REGISTRY.get_sample_value(
-            "liyagent_model_tokens_total", {"agent": OTHER, "direction": "input"}
-        )
-        >= 3 * MOST_NAMES
-    )
+    labels = {"agent": OTHER, "direction": "input"}
+    others = REGISTRY.get_sample_value("liyagent_model_tokens_total", labels)
+    assert others is not None
+    assert others >= 3 * MOST_NAMES
