@@ -46,6 +46,28 @@ def test_a_query_that_cannot_be_used_is_refused(operator: Api, query: str, said:
     assert said in answer.data["detail"]
 
 
+@pytest.mark.parametrize("is_debug", [True, False])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/api/policies/%00/versions",
+        "/api/servers/%00",
+        "/api/tools/jira/%00",
+        "/api/data-policies/%00",
+        "/api/agents?cursor=%00",
+        "/health/live?x=%00",
+    ],
+)
+def test_an_address_that_holds_no_text_is_refused(
+    operator: Api, address: str, is_debug: bool, settings: Any
+) -> None:
+    settings.DEBUG = is_debug
+    answer = operator.get(address)
+    assert answer.status == 400
+    assert answer.headers["Content-Type"] == PROBLEM
+    assert "U+0000" in answer.data["detail"]
+
+
 def test_a_wait_that_is_given_twice_starts_nothing(operator: Api, agent: Agent) -> None:
     answer = operator.post("/api/agents/triage/runs?wait=0&wait=5", {"task": "t"})
     assert answer.status == 400
