@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -125,7 +125,7 @@ def _resolved(url: str) -> list[str]:
         ) from error
 
 
-def _said(server: ToolServer, address: Address) -> Iterator[str]:
+def _said(server: ToolServer, address: Address) -> Generator[str, None, list[Offered]]:
     try:
         look = mcp.look(address)
         offered = offered_in(server.key, look.tools)

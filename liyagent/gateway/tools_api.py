@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -65,10 +67,11 @@ class ToolOne(GuardedView):
     def patch(self, request: Request, server: str, tool: str) -> Response:
         """Set what is given; the rest stays. In force from the next statement of every run."""
         found = find_tool(f"{server}/{tool}")
-        if not isinstance(request.data, dict) or not request.data:
+        body: Any = request.data
+        if not isinstance(body, dict) or not body:
             raise BadInput("the body wants an object with what to set")
         try:
-            columns = read_contract(request.data, "contract")
+            columns = read_contract(body, "contract")
             set_contract(found, columns, actor=request.user.get_username())
         except BadInput as error:
             below = str(found) if str(error).startswith(str(found)) else "contract"

@@ -87,7 +87,7 @@ def test_a_variable_that_is_not_set_is_named(tool_server: FakeServer) -> None:
 
 
 def test_an_address_inside_is_refused_with_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    conf = dataclasses.replace(settings.LIYAGENT, allowed_private_hosts=frozenset())
+    conf = dataclasses.replace(settings.LIYAGENT, allowed_private_hosts=())
     monkeypatch.setattr(settings, "LIYAGENT", conf)
     (line,) = amiss(a_server("http://127.0.0.1:1/mcp"))
     assert "add it to LIYAGENT_ALLOWED_PRIVATE_HOSTS" in line

@@ -122,14 +122,14 @@ def test_a_vendor_named_its_facts_are_proposed_where_the_tool_passes_the_field_o
 
 @pytest.mark.promise("CR-26")
 def test_a_short_window_is_proposed_as_stored_only() -> None:
-    schema = {"properties": {"MessageDeduplicationId": {}}}
+    schema: dict[str, Any] = {"properties": {"MessageDeduplicationId": {}}}
     a_tool("send_message", server="queue", vendor="sqs", schema=schema)
     (proposal,) = of("queue/send_message").proposals
     assert "window: 0}" in proposal.lines[1]
 
 
 def test_what_is_proposed_can_be_pasted_and_the_reader_is_found_by_name() -> None:
-    schema = {"properties": {"incident_key": {}}}
+    schema: dict[str, Any] = {"properties": {"incident_key": {}}}
     a_tool("create_incident", server="pager", vendor="pagerduty", schema=schema)
     a_tool("list_incidents", server="pager", effect="read")
     (proposal,) = of("pager/create_incident").proposals
