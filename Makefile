@@ -1,6 +1,6 @@
 # Each target does its own set-up in .venv; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help up test test-pgbouncer test-edge check demo trials guards bench promises fuzz
+.PHONY: help up test test-pgbouncer test-edge test-servers check demo trials guards bench promises fuzz
 
 # ARGS goes to the command behind the target. FULL and JSON are read by the commands themselves.
 ARGS ?=
@@ -33,6 +33,9 @@ test-edge: .venv/.ok-tests ## run two app processes behind nginx (its Debian pac
 	@PATH="$$PATH:/usr/sbin"; command -v nginx >/dev/null || \
 	    { echo "nginx is needed: apt-get install nginx-light" >&2; exit 1; }
 	@$(PY) -m pytest tests/processes/edge/behind_nginx.py $(ARGS)
+
+test-servers: .venv/.ok-tests ## run agents on tool servers that were not made here, from npm and PyPI (npm and a network are needed)
+	@$(PY) -m tests.servers.install && $(PY) -m pytest tests/servers/foreign.py $(ARGS)
 
 check: .venv/.ok-tests ## lint, format, types, import contracts, missing migrations
 	@echo "ruff check" && $(PY) -m ruff check .
