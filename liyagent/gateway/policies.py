@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,9 @@ TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|;|[^";/]+|.', re.DOTALL)
 MOST_NESTED = 100
 LONGEST_POLICY = 16_000
 LONGEST_TEXT = 512_000
+# What types arguments have is found by trying each with the policies that speak of it, in characters.
+MOST_TRIED = 1_000_000
+TRIED_AT_LEAST = 600
 
 ArgumentPath = tuple[str, ...]
 
@@ -32,13 +35,15 @@ ArgumentPath = tuple[str, ...]
 class PolicySet:
     """A parsed policy set. `fingerprint` is the SHA-256 of its text; an empty set denies everything.
 
-    `fault` says why a stored text could not be read; "" where it could. `data` are the data policies in
-    force beside it.
+    `like_letters` counts the letters of all its `like` patterns: the evaluator holds each against a text letter by
+    letter. `fault` says why a stored text could not be read; "" where it could. `data` are the data policies
+    in force beside it.
     """
 
     text: str
     fingerprint: str
     cedar: cedarpy.PolicySet
+    like_letters: int = 0
     fault: str = ""
     data: tuple[DataRule, ...] = ()
 
@@ -50,10 +55,14 @@ class PolicySet:
 
 def parse_policies(text: str) -> PolicySet:
     """Return `text` parsed, its policies named by their `@id`. Raises `BadInput` with the line."""
-    named = {"templates": {}, "staticPolicies": _by_id(text), "templateLinks": []}
+    policies = _by_id(text)
+    named = {"templates": {}, "staticPolicies": policies, "templateLinks": []}
     fingerprint = hashlib.sha256(text.encode()).hexdigest()
     return PolicySet(
-        text=text, fingerprint=fingerprint, cedar=cedarpy.PolicySet.from_json_str(json.dumps(named))
+        text=text,
+        fingerprint=fingerprint,
+        cedar=cedarpy.PolicySet.from_json_str(json.dumps(named)),
+        like_letters=_like_letters(policies),
     )
 
 
@@ -145,16 +154,54 @@ def _first_line(text: str, start: int, end: int) -> int:
 
 
 def _schema_for(text: str, policies: dict[str, Any]) -> str:
-    """The published schema with the arguments that the policies speak of, each of the type that fits best."""
-    paths = sorted({path for policy in policies.values() for path in _argument_paths(policy)})
-    leaves = [
-        path for path in paths if not any(other[: len(path)] == path != other for other in paths)
+    """The published schema with the arguments that the policies speak of, each of the type that fits best.
+
+    Raises `BadInput` where so much is spoken of so many arguments that finding out would take long.
+    """
+    spoken = [
+        (statement, frozenset(_argument_paths(policy)))
+        for (_, statement), policy in zip(_statements(text), policies.values(), strict=True)
     ]
+    paths = {path for _, said in spoken for path in said}
+    above = {path[:length] for path in paths for length in range(len(path))}
+    leaves = sorted(paths - above)
     types = dict.fromkeys(leaves, ARGUMENT_TYPES[0])
-    for leaf in leaves:
-        faults = {kind: _faults(text, {**types, leaf: kind}) for kind in ARGUMENT_TYPES}
+    for leaf, statements, beside in _with_policies(leaves, spoken):
+        known = {other: types[other] for other in beside}
+        faults = {kind: _faults(statements, {**known, leaf: kind}) for kind in ARGUMENT_TYPES}
         types[leaf] = min(ARGUMENT_TYPES, key=faults.__getitem__)
     return _schema(types)
+
+
+def _with_policies(
+    leaves: list[ArgumentPath], spoken: list[tuple[str, frozenset[ArgumentPath]]]
+) -> list[tuple[ArgumentPath, str, set[ArgumentPath]]]:
+    """Each leaf with the text of the policies that speak of it, and the leaves that these speak of."""
+    below: dict[ArgumentPath, set[ArgumentPath]] = defaultdict(set)
+    for leaf in leaves:
+        for length in range(1, len(leaf) + 1):
+            below[leaf[:length]].add(leaf)
+    of_leaf: dict[ArgumentPath, list[int]] = defaultdict(list)
+    of_policy: list[set[ArgumentPath]] = []
+    tried = TRIED_AT_LEAST * len(leaves)
+    for number, (statement, said) in enumerate(spoken):
+        of_policy.append(set().union(*(below[path] for path in said)))
+        tried += len(statement) * len(of_policy[-1])
+        if tried > MOST_TRIED:
+            raise BadInput(
+                "the policies speak of too many arguments to be checked in time; "
+                "speak of fewer in one policy, or of each in fewer policies"
+            )
+        for leaf in of_policy[-1]:
+            of_leaf[leaf].append(number)
+    return [
+        (
+            leaf,
+            "".join(spoken[number][0] for number in of_leaf[leaf]),
+            set().union(*(of_policy[number] for number in of_leaf[leaf])),
+        )
+        for leaf in leaves
+    ]
 
 
 def _faults(text: str, types: dict[ArgumentPath, str]) -> int:
@@ -177,6 +224,20 @@ def _record(tree: dict[str, Any]) -> str:
         for name, kind in tree.items()
     )
     return "{" + ", ".join(fields) + "}"
+
+
+def _like_letters(policies: dict[str, Any]) -> int:
+    letters = 0
+    waiting: list[Any] = [policies]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            pattern = node.get("pattern")
+            letters += len(pattern) if isinstance(pattern, list) else 0
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+    return letters
 
 
 def _argument_paths(node: Any) -> Iterator[ArgumentPath]:

@@ -18,8 +18,12 @@ NO_POLICY = (
 )
 
 
+# Letters of patterns times letters of the longest text: some three seconds in which nothing else of the process runs.
+MOST_MATCHING = 2_000_000_000
+
+
 class NotJudgeable(ValueError):
-    """The arguments have a name that Cedar would read as something else."""
+    """The arguments have a name that Cedar would read as something else, or it would take long to match them."""
 
 
 def judge(call: Call, policy: PolicySet) -> Verdict | None:
@@ -47,6 +51,11 @@ def decided_by(call: Call, policy: PolicySet) -> tuple[str, ...]:
 
 
 def _answer(call: Call, policy: PolicySet) -> cedarpy.AuthzResult:
+    longest = _longest_text(call.args) if policy.like_letters else 0
+    if longest * policy.like_letters > MOST_MATCHING:
+        raise NotJudgeable(
+            f"an argument has {longest} characters, too many to be held against the policies' `like` patterns"
+        )
     return cedarpy.is_authorized(_request(call), policy.cedar, _entities(call.server, call.tool))
 
 
@@ -103,6 +112,13 @@ def _entities(server: str, tool: str) -> cedarpy.Entities:
         "parents": [{"type": "Server", "id": server}],
     }
     return cedarpy.Entities.from_json_str(json.dumps([resource]))
+
+
+def _longest_text(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return max(map(_longest_text, inner), default=0)
 
 
 def _value(value: Any) -> Any:

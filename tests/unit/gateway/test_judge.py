@@ -119,6 +119,20 @@ def test_an_argument_cannot_pose_as_an_entity_or_a_function(name: str) -> None:
     assert name in verdict.reason
 
 
+def test_a_text_that_patterns_would_take_minutes_to_be_held_against_is_refused() -> None:
+    rules = parse_policies(
+        '@id("all") permit(principal, action, resource);'
+        '@id("no") forbid(principal, action, resource) when '
+        f'{{ context.args has body && context.args.body like "*{"a" * 15_000}b" }};'
+    )
+    started = time.thread_time()
+    verdict = judge(a_call(args={"to": [{"body": "x"}], "body": "a" * 1_000_000}), rules)
+    assert time.thread_time() - started < 1
+    assert verdict.posture is Posture.REFUSED
+    assert "1000000 characters, too many" in verdict.reason
+    assert judge(a_call(args={"body": "a" * 10_000}), rules).posture is Posture.POSTURE
+
+
 def test_arguments_at_the_greatest_depth_and_hostile_names_can_be_judged() -> None:
     deep: Any = "x"
     for _ in range(99):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 
 import pytest
 
@@ -96,6 +97,47 @@ def test_a_policy_that_would_take_the_process_down_is_refused(condition: str, sa
         return
     with pytest.raises(BadInput, match=said):
         check_policies(text)
+
+
+def one_argument(number: int) -> str:
+    return (
+        f'@id("p{number}") permit(principal, action, resource) '
+        f'when {{ context.args has a{number} && context.args.a{number} == "x" }};'
+    )
+
+
+def test_many_policies_of_an_argument_each_are_checked_in_time() -> None:
+    started = time.thread_time()
+    check_policies("\n".join(map(one_argument, range(400))))
+    assert time.thread_time() - started < 5
+
+
+def test_policies_of_more_arguments_than_can_be_checked_in_time_are_refused() -> None:
+    speaks = " && ".join(f'context.args has a{it} && context.args.a{it} == "x"' for it in range(90))
+    started = time.thread_time()
+    with pytest.raises(BadInput, match="too many arguments"):
+        check_policies(
+            "\n".join(
+                f'@id("{it}") permit(principal, action, resource) when {{ {speaks} }};'
+                for it in range(10)
+            )
+        )
+    with pytest.raises(BadInput, match="too many arguments"):
+        check_policies("\n".join(map(one_argument, range(4000))))
+    assert time.thread_time() - started < 5
+
+
+def test_an_argument_that_policies_take_for_objects_and_for_text_is_checked_in_each() -> None:
+    check_policies(
+        """
+        @id("a") permit(principal, action, resource)
+        when { context.args has to && context.args.to has name && context.args.to.name == "x" };
+        @id("b") forbid(principal, action, resource)
+        when { context.args has to && context.args.to has tags && context.args.to.tags.contains("y") };
+        @id("c") forbid(principal, action, resource)
+        when { context.args has loud && context.args.loud };
+        """
+    )
 
 
 def test_a_text_of_policies_without_end_is_refused() -> None:
