@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 # However many scrapers ask: the database is asked once in so long.
 KEPT_SECONDS = 5.0
-CONNECT_SECONDS, STATEMENT_MS = 2, 500
+CONNECT_SECONDS, STATEMENT_MS = 2, 1000
 # Indexes in their own order, whatever the statistics say: they may be of a day when other runs were queued.
 BOUND = f"""
 SET TRANSACTION READ ONLY;
@@ -34,6 +34,7 @@ SET LOCAL enable_sort = off
 """
 UP = "Whether the database answered this process's last question for metrics: 1 or 0."
 SECONDS = "Seconds that the last question for metrics took."
+LEFT_OUT = "Statements of six that took the database longer than a second and were left out of the last scrape."
 KNOWN = {
     **{
         f"liyagent_{name}": Known(kind="gauge", told=it.told, labels=it.labels)
@@ -41,6 +42,7 @@ KNOWN = {
     },
     "liyagent_database_up": Known(kind="gauge", told=UP),
     "liyagent_scrape_seconds": Known(kind="gauge", told=SECONDS),
+    "liyagent_scrape_left_out_statements": Known(kind="gauge", told=LEFT_OUT),
 }
 
 Row = tuple[str, list[str], float]
@@ -48,9 +50,10 @@ Row = tuple[str, list[str], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the database told, nothing where it was away; `seconds` is how long that took."""
+    """What the database told, nothing where it was away; `seconds` is how long that took, `left_out` what took too long."""
 
     rows: tuple[Row, ...] = ()
+    left_out: int = 0
     is_up: bool = False
     seconds: float = 0.0
     asked_at: float = field(default_factory=time.monotonic)
@@ -93,18 +96,28 @@ def ask(url: str) -> Answer:
     try:
         with psycopg.connect(url, connect_timeout=CONNECT_SECONDS) as connection:
             connection.execute(BOUND)
-            rows = tuple(_asked(connection))
+            told = [_asked(connection, question) for question in QUESTIONS]
     except psycopg.Error as error:
         logger.warning("the database told nothing for metrics: %s", error)
         return Answer(seconds=time.monotonic() - began)
-    return Answer(rows=rows, is_up=True, seconds=time.monotonic() - began)
+    return Answer(
+        rows=tuple(row for rows in told if rows is not None for row in rows),
+        left_out=told.count(None),
+        is_up=True,
+        seconds=time.monotonic() - began,
+    )
 
 
-def _asked(connection: psycopg.Connection) -> Iterator[Row]:
+def _asked(connection: psycopg.Connection, question: str) -> list[Row] | None:
+    """Return what one statement tells, None where it takes too long: the others are told all the same."""
     conf = settings.LIYAGENT
     values = {"lease": conf.lease_seconds, "sweep": conf.sweep_seconds}
-    for question in QUESTIONS:
-        yield from connection.execute(question, values).fetchall()
+    try:
+        with connection.transaction():
+            return connection.execute(question, values).fetchall()
+    except psycopg.errors.QueryCanceled as error:
+        logger.warning("the database told too little for metrics: %s", error)
+        return None
 
 
 def _families(rows: Iterable[Row]) -> dict[str, GaugeMetricFamily]:
@@ -121,6 +134,7 @@ def _own(answer: Answer) -> list[GaugeMetricFamily]:
     return [
         GaugeMetricFamily("liyagent_database_up", UP, value=answer.is_up),
         GaugeMetricFamily("liyagent_scrape_seconds", SECONDS, value=answer.seconds),
+        GaugeMetricFamily("liyagent_scrape_left_out_statements", LEFT_OUT, value=answer.left_out),
     ]
 
 

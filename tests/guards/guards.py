@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.guards.alone import ALONE
 from tests.guards.guard import Guard
 from tests.guards.models import MODELS
+from tests.guards.monitoring import MONITORING
 from tests.guards.taking_over import TAKING_OVER
 
 STEP, TAKE, CLAIM = "runs/sql/step.sql", "runs/sql/take.sql", "runs/sql/claim.sql"
@@ -53,6 +54,7 @@ GUARDS: tuple[Guard, ...] = (
     *ALONE,
     *TAKING_OVER,
     *MODELS,
+    *MONITORING,
     *_fence(
         "the step",
         "parts = p_part + 1,\n            timeline = liyagent_timeline()",

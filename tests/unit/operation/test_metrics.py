@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from liyagent.core.metrics import MOST_NAMES, OTHER, REGISTRY, TOKENS
 from liyagent.operation import scrape
+from liyagent.operation.questions import CONFIGURATION, HOLDERS
 from liyagent.operation.readings import READINGS
 from liyagent.operation.scrape import DatabaseReadings, ask, metrics_text
 from tests.databases import FreshDatabase
@@ -192,6 +193,17 @@ def test_a_database_that_is_away_is_told_and_what_it_told_before_is_not(
     assert b"liyagent_database_up 0.0" in text
     assert b"liyagent_leader_up" not in text
     assert b"liyagent_run_slots" in text
+
+
+def test_a_statement_that_takes_too_long_is_left_out_and_the_others_are_told(
+    fresh_db: FreshDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = "SELECT 'jobs_queued', '{}'::text[], 1::float FROM pg_sleep(5)"
+    monkeypatch.setattr(scrape, "BOUND", "SET LOCAL statement_timeout = 300")
+    monkeypatch.setattr(scrape, "QUESTIONS", (HOLDERS, slow, CONFIGURATION))
+    answer = ask(fresh_db.url)
+    assert (answer.is_up, answer.left_out) == (True, 1)
+    assert {"agents_contained", "leader_up"} <= {name for name, *_ in answer.rows}
 
 
 def test_the_text_can_be_parsed_and_names_nothing_twice(fresh_db: FreshDatabase) -> None:
