@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tests.guards.alone import ALONE
 from tests.guards.guard import Guard
+from tests.guards.tool_guards import TOOL_GUARDS
 from tests.guards.models import MODELS
 from tests.guards.monitoring import MONITORING
 from tests.guards.taking_over import TAKING_OVER
@@ -466,40 +467,5 @@ END $$;
             f"{CARRYING}test_masked_calls.py::test_a_change_acts_at_the_next_statement_of_a_living_run",
         ),
     ),
-    Guard(
-        name="only what was shown of a tool is approved",
-        file="liyagent/gateway/approve.py",
-        search="        if row.fingerprint != shown:\n",
-        replace="        if False:\n",
-        tests=(
-            "tests/unit/gateway/test_diff.py::test_only_the_fingerprint_that_was_shown_is_approved",
-        ),
-    ),
-    Guard(
-        name="a server with a write in doubt is not removed",
-        file="liyagent/gateway/servers.py",
-        search="[need.blocks for need in needs if need.blocks]",
-        replace="[]",
-        tests=(
-            f"{CARRYING}test_removed_servers.py::test_a_server_with_a_write_in_doubt_is_not_removed_and_the_run_is_named",
-        ),
-    ),
-    Guard(
-        name="a server that asks in the middle of a call over HTTP is answered",
-        file="liyagent/gateway/exchange.py",
-        search="        asked(message)\n",
-        replace="",
-        tests=(
-            "tests/unit/gateway/test_asked.py::test_a_server_that_asks_in_the_middle_of_a_call_over_http_is_answered",
-        ),
-    ),
-    Guard(
-        name="a vendor's facts are proposed only where the tool passes the field on",
-        file="liyagent/gateway/proposals.py",
-        search="if fact.key.field not in _properties(tool):",
-        replace="if False:",
-        tests=(
-            "tests/unit/gateway/test_report.py::test_a_vendor_named_its_facts_are_proposed_where_the_tool_passes_the_field_on",
-        ),
-    ),
+    *TOOL_GUARDS,
 )
