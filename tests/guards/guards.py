@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from tests.guards.alone import ALONE
 from tests.guards.guard import Guard
-from tests.guards.tool_guards import TOOL_GUARDS
 from tests.guards.models import MODELS
 from tests.guards.monitoring import MONITORING
 from tests.guards.taking_over import TAKING_OVER
+from tests.guards.tool_guards import TOOL_GUARDS
 
 STEP, TAKE, CLAIM = "runs/sql/step.sql", "runs/sql/take.sql", "runs/sql/claim.sql"
 LOOP, SCOPE = "runs/loop.py", "runs/scope.py"
