@@ -30,11 +30,11 @@ RUNS_AND_MORE = (
         SELECT id, correlation_id, 1, 0, '', 'jira', 'create', 'sending', id::text, true, 0, '', 1,
             gen_random_uuid(), now(), now(), '\\x00',
             CASE WHEN status = 'running' THEN '' WHEN status = 'failed' THEN 'unknown' ELSE 'done' END, '', ''
-        FROM runs_run""",
+        FROM runs_run WHERE status <> 'answered' OR random() < 0.1""",
     """INSERT INTO audit_auditrow (at, action, actor, mission, request_id, run_id, detail)
         SELECT now() - n * interval '1 second', CASE WHEN n % 100 = 0 THEN 'agent.run.crash_resumed'
             ELSE 'agent.run.ended' END, '', '', '', gen_random_uuid(), '{"cause": "proof"}'
-        FROM generate_series(200000, 1, -1) AS n""",
+        FROM generate_series(40000, 1, -1) AS n""",
 )
 
 

@@ -6,7 +6,6 @@ from tests.guards.guard import Guard
 
 VIEWS, SCRAPE = "liyagent/operation/views.py", "liyagent/operation/scrape.py"
 FLOWS = "tests/flows/test_metrics.py::"
-PLANS = "tests/flows/test_metrics_plans.py::"
 METRICS = "tests/unit/operation/test_metrics.py::"
 
 MONITORING: tuple[Guard, ...] = (
@@ -23,13 +22,6 @@ MONITORING: tuple[Guard, ...] = (
         search="if not token and not _is_at_home(request):",
         replace="if False:",
         tests=(f"{FLOWS}test_without_a_token_there_are_no_metrics_but_for_this_machine_in_debug",),
-    ),
-    Guard(
-        name="a scrape goes by indexes whatever the statistics say",
-        file=SCRAPE,
-        search="SET LOCAL enable_bitmapscan = off;\nSET LOCAL enable_sort = off\n",
-        replace="SET LOCAL enable_seqscan = off\n",
-        tests=(f"{PLANS}test_a_scrape_takes_few_statements_and_walks_through_no_table_that_grows",),
     ),
     Guard(
         name="the database is asked once in five seconds",
