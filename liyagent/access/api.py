@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import urlencode
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -48,7 +50,7 @@ class KeyList(GuardedView):
         responses={HTTPStatus.CREATED: NewKeySerializer},
     )
     def post(self, request: Request) -> Response:
-        """Make a key for who asks, of no more than what they may with the key they ask with."""
+        """Make a key for who asks, of no more and for no longer than what they may with the key they ask with."""
         given = KeyInput(data=request.data)
         given.is_valid(raise_exception=True)
         asked = given.validated_data
@@ -60,6 +62,7 @@ class KeyList(GuardedView):
             name=asked["name"],
             username=request.user.get_username(),
             days=asked["days"],
+            until=_end_for(request, asked["days"]),
             scopes=scopes,
             actor=request.user.get_username(),
         )
@@ -79,6 +82,17 @@ class KeyRevoke(GuardedView):
         owner = None if holds(request, END_ANY_KEY) else actor
         revoke_key(prefix, actor=actor, owner=owner)
         return Response(KeySerializer(ApiKey.objects.get(prefix=prefix)).data)
+
+
+def _end_for(request: Request, days: int | None) -> datetime | None:
+    """Return when the key that is asked with ends, None where it does not. Raises `PermissionDenied`."""
+    key: Any = request.auth
+    end = key.expires_at if isinstance(key, ApiKey) else None
+    if end is not None and days is not None and key.now + timedelta(days=days) > end:
+        raise PermissionDenied(
+            f"a key made with this key may not outlive it; it ends at {end.isoformat()}"
+        )
+    return end
 
 
 def _may_hand_on(request: Request, scope: str) -> bool:

@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -53,13 +53,14 @@ def create_key(
     name: str,
     username: str,
     days: int | None = None,
+    until: datetime | None = None,
     scopes: Sequence[Any] = (ALL,),
     actor: str = "command line",
 ) -> NewKey:
-    """Make a key for an active user, for `days` from now or without end; `scopes` narrow what it may use.
+    """Make a key for an active user, for `days` from now, else up to `until`; `scopes` narrow what it may use.
 
-    Raises `UserUnknown`; `BadInput` for an empty name, days outside 1 to 3650 or a scope that is no permission;
-    `TooManyKeys` where the user has 100 that are not revoked.
+    Without both it has no end. Raises `UserUnknown`; `BadInput` for an empty name, days outside 1 to 3650 or a
+    scope that is no permission; `TooManyKeys` where the user has 100 that are not revoked.
     """
     name = clean_text(name).strip()
     if not 1 <= len(name) <= 100:
@@ -79,7 +80,7 @@ def create_key(
             user=user,
             scopes=wanted,
             created_by=actor[:150],
-            expires_at=None if days is None else DatabaseNow() + timedelta(days=days),
+            expires_at=until if days is None else DatabaseNow() + timedelta(days=days),
         )
         key.refresh_from_db()
         detail = {"key": prefix, "user": username, "name": name, "scopes": wanted}

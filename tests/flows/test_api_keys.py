@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,21 @@ def test_scopes_that_were_edited_into_nonsense_let_nothing_through(
     api = api_of(make_user("rita", *READER))
     ApiKey.objects.update(scopes=scopes if scopes is not None else 0)
     assert api.get("/api/runs").status == 403
+
+
+def test_a_key_made_with_a_key_does_not_outlive_it(fresh_db: FreshDatabase) -> None:
+    olga = make_user("olga", OWN_KEYS)
+    asking = create_key(name="short", username="olga", days=7)
+    api = Api(token=asking.token)
+    assert asking.key.expires_at is not None
+    made = api.post("/api/api-keys", {"name": "child", "scopes": [OWN_KEYS]})
+    assert datetime.fromisoformat(made.data["expires_at"]) == asking.key.expires_at
+    shorter = api.post("/api/api-keys", {"name": "brief", "scopes": [OWN_KEYS], "days": 6})
+    assert datetime.fromisoformat(shorter.data["expires_at"]) < asking.key.expires_at
+    refused = api.post("/api/api-keys", {"name": "long", "scopes": [OWN_KEYS], "days": 8})
+    assert refused.status == 403
+    assert "may not outlive it" in refused.data["detail"]
+    assert olga.api_keys.count() == 3
 
 
 def test_a_key_is_made_seen_once_listed_and_revoked(fresh_db: FreshDatabase) -> None:
