@@ -85,6 +85,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
+LOGIN_REDIRECT_URL = "admin:index"
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"

@@ -210,3 +210,12 @@ def test_a_filter_that_cannot_be_used_says_what_it_wants(
     answer = operator.get(f"/api/runs?{query}")
     assert answer.status == 400
     assert said in answer.data["detail"]
+
+
+@pytest.mark.parametrize("place", ["https://evil.example", "//evil.example", "javascript:alert(1)"])
+def test_a_login_leads_to_no_other_site(fresh_db: FreshDatabase, place: str) -> None:
+    User.objects.create_superuser("root", password="right-horse-battery")
+    answer = Client().post(
+        "/admin/login/", {"username": "root", "password": "right-horse-battery", "next": place}
+    )
+    assert (answer.status_code, answer["Location"]) == (302, "/admin/")
