@@ -1,6 +1,6 @@
 # Each target does its own set-up in .venv; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help up test test-pgbouncer test-edge test-servers check demo trials guards bench promises fuzz
+.PHONY: help up test test-pgbouncer test-edge test-browser test-servers check demo trials guards bench promises fuzz
 
 # ARGS goes to the command behind the target. FULL and JSON are read by the commands themselves.
 ARGS ?=
@@ -36,6 +36,10 @@ test-edge: .venv/.ok-tests ## run two app processes behind nginx (its Debian pac
 
 test-servers: .venv/.ok-tests ## run agents on tool servers that were not made here, from npm and PyPI (npm and a network are needed)
 	@$(PY) -m tests.servers.install && $(PY) -m pytest tests/servers/foreign.py $(ARGS)
+
+test-browser: .venv/.ok-tests .venv/.ok-browser ## open every page of the console in Chromium (its Debian package must be installed; SHOTS=DIR keeps pictures)
+	@command -v chromium >/dev/null || { echo "chromium is needed: apt-get install chromium" >&2; exit 1; }
+	@$(PY) -m pytest tests/browser/console_pages.py $(ARGS)
 
 check: .venv/.ok-tests ## lint, format, types, import contracts, missing migrations
 	@echo "ruff check" && $(PY) -m ruff check .
@@ -80,4 +84,9 @@ promises: .venv/.ok-tests ## show which test proves each promise (JSON=1: as JSO
 .venv/.ok-tests: tests/requirements.txt .venv/.ok
 	@echo "installing tests/requirements.txt into .venv" >&2
 	@$(PY) -m pip install -qq --disable-pip-version-check -r tests/requirements.txt >&2
+	@touch $@
+
+.venv/.ok-browser: tests/requirements-browser.txt .venv/.ok-tests
+	@echo "installing tests/requirements-browser.txt into .venv" >&2
+	@$(PY) -m pip install -qq --disable-pip-version-check -r tests/requirements-browser.txt >&2
 	@touch $@

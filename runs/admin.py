@@ -272,7 +272,7 @@ class CallAdmin(ReadOnlyAdmin):
     list_display_links = ("marked",)
     list_filter = (ByDoubt, "intent")
     search_fields = ("run_id",)
-    search_help_text = "A run's id, or a step key (of the newest 100,000 marked writes), in full"
+    search_help_text = "A run's id, or a step key (of the newest 20,000 marked writes), in full"
     sortable_by = ()
     ordering = ("-id",)
     exclude = ("sealed", "outcome")

@@ -22,7 +22,7 @@ from runs.unknown import UNKNOWN, having_unknown_writes
 from runs.unsettled import in_doubt, unsettled_ids
 
 MOST_CHOICES = 200
-MOST_CALLS_LOOKED_THROUGH = 100_000
+MOST_CALLS_LOOKED_THROUGH = 20_000
 SPANS = {"1h": timedelta(hours=1), "24h": timedelta(days=1), "7d": timedelta(days=7)}
 
 
@@ -184,6 +184,6 @@ def matching(chosen: str) -> Q:
 
 
 def newest_calls() -> Q:
-    """Match the newest 100,000 marked calls: a fate other than unknown, and a step key, stand in no index."""
+    """Match the newest 20,000 marked calls: a fate other than unknown, and a step key, stand in no index."""
     last = Call.objects.order_by("-id").values_list("id", flat=True).first() or 0
     return Q(id__gt=last - MOST_CALLS_LOOKED_THROUGH)

@@ -178,6 +178,7 @@ class UserAdmin(DjangoUserAdmin[User], ConsoleAdmin):
     paginator: ClassVar[Any] = BoundedPaginator
     form = UserForm
     add_form = UserCreationForm
+    readonly_fields = ("last_login", "date_joined")
     change_password_form = AdminPasswordChangeForm
     list_display = ("username", "state", "roles", "email", "last_seen")
     list_filter = ("is_active", "is_superuser", "groups")

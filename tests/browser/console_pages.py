@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.conftest import Console
+from tests.browser.browsing import Console
 from tests.browser.scene import HOSTILE
 
 ADDED = (
@@ -15,6 +15,7 @@ ADDED = (
     "auth/user",
     "auth/group",
 )
+pytest_plugins = ("tests.browser.browsing",)
 SIDEBAR = "#nav-sidebar-apps a"
 LISTS = (
     "agents/agent", "gateway/toolserver", "gateway/tool", "gateway/policy", "gateway/datapolicy", "auth/user", "auth/group",
