@@ -16,6 +16,8 @@ ADDED = (
     "auth/group",
 )
 pytest_plugins = ("tests.browser.browsing",)
+# The scene is set within the first test: two processes start, and one is lost.
+pytestmark = pytest.mark.timeout(300)
 SIDEBAR = "#nav-sidebar-apps a"
 LISTS = (
     "agents/agent", "gateway/toolserver", "gateway/tool", "gateway/policy", "gateway/datapolicy", "auth/user", "auth/group",
