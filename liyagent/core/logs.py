@@ -20,7 +20,8 @@ REQUEST_ID = "liyagent.request_id"
 SECRETS = (
     (re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',]+"), r"\1 ***"),
     (re.compile(r"\bliy_[0-9a-f]+_[\w-]+"), "liy_***"),
-    (re.compile(r"(\w+://[^\s/:@]*):[^\s/@]+@"), r"\1:***@"),
+    # Without the scheme before it: a long word would be looked through from each of its letters.
+    (re.compile(r"(://[^\s/:@]*):[^\s/@]+@"), r"\1:***@"),
 )
 _ids: ContextVar[Mapping[str, object]] = ContextVar(
     "liyagent_log_ids", default=MappingProxyType({})
