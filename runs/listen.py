@@ -50,9 +50,14 @@ def _listen(connection: psycopg.Connection, ended: Event) -> None:
     connection.execute(f"LISTEN {CHANNEL}")
     BELL.is_heard.set()
     QUEUED.set()  # for what was queued while nobody listened
+    poll = (
+        select.poll()
+    )  # select.select takes no file number above 1023, which a process with many streams has
+    for heard in (connection, BELL):
+        poll.register(heard, select.POLLIN)
     while not ended.is_set():
-        readable, _, _ = select.select([connection, BELL], [], [], LOOK_SECONDS)
-        if BELL in readable:
+        readable = [number for number, _ in poll.poll(1000 * LOOK_SECONDS)]
+        if BELL.fileno() in readable:
             BELL.clear()
             connection.execute(NOTIFY)
         if readable and _is_told_by_another(connection):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import resource
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -178,3 +180,26 @@ def test_behind_a_pooler_nobody_listens(server: Server, settings: Settings) -> N
     thread.join(5)
     assert not thread.is_alive()
     pooler.close()
+
+
+def test_a_process_with_more_files_than_select_takes_listens_too(server: Server) -> None:
+    """Two thousand streams are as many files: a connection that is made anew has a number beyond them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    null = os.open(os.devnull, os.O_RDONLY)
+    taken = [null]
+    ended = Event()
+    thread = threading.Thread(target=listen_until, args=(ended,), daemon=True)
+    connection = server.connect()
+    try:
+        while taken[-1] < 1024:
+            taken.append(os.dup(null))
+        thread.start()
+        wait_for(BELL.is_heard.is_set)
+        assert heard(lambda: queue(connection))
+    finally:
+        ended.set()
+        thread.join(5)
+        for number in taken:
+            os.close(number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
