@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from copy import deepcopy
+from traceback import format_exception_only
 from typing import Any
 
 from liyagent.agents.hooks import HOOKS, About, Hook, HookRefused
+from liyagent.core.plain import clean_text
 from liyagent.gateway.outcome import Call, Outcome
 from liyagent.providers.types import ModelAnswer, ModelRequest
 from runs.authority import AgentNow
@@ -16,6 +18,8 @@ from runs.endings import EndError
 from runs.models import Run
 
 logger = logging.getLogger(__name__)
+
+LONGEST_WORDS = 2000
 
 
 class Hooks:
@@ -50,7 +54,7 @@ class Hooks:
             try:
                 self._ask(name, "before_call", call)
             except HookRefused as refusal:
-                return f"hook {name} refused it: {refusal}"
+                return f"hook {name} refused it: {_words(refusal)}"
         return ""
 
     def after_call(self, call: Call, outcome: Outcome) -> None:
@@ -62,7 +66,9 @@ class Hooks:
             try:
                 self._ask(name, point, *given)
             except HookRefused as refusal:
-                raise _over(f"hook {name} refused, {_spoken(point)}: {refusal}") from refusal
+                raise _over(
+                    f"hook {name} refused, {_spoken(point)}: {_words(refusal)}"
+                ) from refusal
 
     def _ask(self, name: str, point: str, *given: Any) -> None:
         hook = HOOKS.get(name)
@@ -76,9 +82,9 @@ class Hooks:
             getattr(hook, point)(self._about, *own)
         except HookRefused:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             logger.warning("hook %s raised, %s", name, _spoken(point), exc_info=True)
-            told = f"hook {name} raised {type(error).__name__}, {_spoken(point)}: {error}"
+            told = f"hook {name} raised {type(error).__name__}, {_spoken(point)}: {_words(error)}"
             raise _over(told) from error
 
 
@@ -88,3 +94,9 @@ def _over(reason: str) -> MayNotGoOn:
 
 def _spoken(point: str) -> str:
     return point.replace("_", " the ")
+
+
+def _words(error: BaseException) -> str:
+    """What an operator's error says, storable and of bounded length; one that cannot be shown says so."""
+    _, _, said = format_exception_only(error)[0].partition(": ")
+    return clean_text(said.rstrip("\n"))[:LONGEST_WORDS]

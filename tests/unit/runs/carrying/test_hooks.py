@@ -157,3 +157,52 @@ def test_the_log_has_a_line_for_each_call_and_no_words(
     (line,) = [it.getMessage() for it in caplog.records if "v/look was done" in it.getMessage()]
     assert "of triage, step 1" in line
     assert "private" not in caplog.text
+
+
+class Mute(Exception):
+    """An error that cannot be shown."""
+
+    def __str__(self) -> str:
+        raise TypeError
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("a\x00b"), "ValueError, after the call: a\ufffdb"),
+        (HookRefused("a\x00b\ud800"), "refused, after the call: a\ufffdb\ufffd"),
+        (ValueError("x" * 100_000), "ValueError, after the call: xxx"),
+        (SystemExit(3), "SystemExit, after the call: 3"),
+        (Mute(), "Mute, after the call: <exception str() failed>"),
+    ],
+    ids=["unstorable", "refused, unstorable", "long", "exit", "mute"],
+)
+def test_whatever_a_hook_raises_ends_the_run_at_once_and_is_told(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: BaseException, said: str
+) -> None:
+    class Raising(Hook):
+        def after_call(self, about: About, call: Any, outcome: Any) -> None:
+            raise error
+
+    monkeypatch.setitem(HOOKS, "raising", Raising())
+    Agent.objects.update(hooks=["raising"])
+    world.start(calls(LOOK), says("done"))
+    ended = world.process().carry()
+    assert (ended.status, ended.error, ended.losses) == ("failed", "hook.failed", 0)
+    assert said in ended.reason
+    assert len(ended.reason) < 3000
+
+
+def test_a_refusal_before_a_call_that_cannot_be_stored_is_told_so_that_it_can(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing(Hook):
+        def before_call(self, about: About, call: Any) -> None:
+            raise HookRefused("a\x00b\ud800")
+
+    monkeypatch.setitem(HOOKS, "refusing", Refusing())
+    Agent.objects.update(hooks=["refusing"])
+    world.start(calls(LOOK), says("done"))
+    assert world.process().carry().status == "answered"
+    assert world.vendor.received == []
+    assert "hook refusing refused it: a\ufffdb\ufffd" in world.model.results()[0]
