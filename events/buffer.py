@@ -29,8 +29,10 @@ class EventBuffer:
 
     def words(self, value: Any) -> Any:
         """Return `value` where words are kept, else their digest and length."""
-        if self.is_full or not self.is_enabled:
-            return value
+        return value if self.is_full or not self.is_enabled else self.digest(value)
+
+    def digest(self, value: Any) -> dict[str, Any]:
+        """Return the stand-in of words that are kept nowhere: their digest and length."""
         text = canonical(value)
         digest = (
             hmac.new(self.digest_key, text, hashlib.sha256)

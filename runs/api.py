@@ -148,7 +148,8 @@ class RunTranscript(GuardedView):
     def get(self, request: Request, run_id: UUID) -> Response:
         """Show the words that are kept of a run."""
         run = run_head(run_id)
-        return Response({"run_id": str(run.id), "status": run.status, **read_transcript(run)})
+        told = read_transcript(run)
+        return Response({"run_id": str(run.id), "status": run.status, **told})
 
 
 class RunStop(GuardedView):

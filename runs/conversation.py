@@ -69,12 +69,12 @@ def pending_of(parts: list[Any]) -> Pending | None:
     )
 
 
-def result_message(call: ToolCall, outcome: Outcome) -> Message:
-    """Return what the model is told of a call: exactly one message a call, in order (FL-49)."""
+def result_message(call_id: str, outcome: Outcome) -> Message:
+    """Return what the model is told of the call that it gave this id."""
     if outcome.fate is Fate.DONE:
-        return Message(role=Role.TOOL, call_id=call.id, text=_as_text(outcome.result))
+        return Message(role=Role.TOOL, call_id=call_id, text=_as_text(outcome.result))
     text = outcome.error or _as_text(outcome.result) or f"The call was {outcome.fate.value}."
-    return Message(role=Role.TOOL, call_id=call.id, text=text, is_error=True)
+    return Message(role=Role.TOOL, call_id=call_id, text=text, is_error=True)
 
 
 def _calls(stored: list[dict[str, Any]]) -> tuple[ToolCall, ...]:

@@ -34,7 +34,6 @@ def end_run(
     `unkept` are the messages that its parts do not hold. The parts of a run recorded in full stay: with these
     they are its transcript, and no word is written twice.
     """
-    run = checkpoint.run
     words = checkpoint.events.words
     open_calls = [list(place) for place in sorted(checkpoint.open_marks)]
     checkpoint.events.add(
@@ -59,7 +58,7 @@ def end_run(
         error=error.value,
         counters=checkpoint.counters,
         transcript=checkpoint.sealer.seal(
-            _transcript(run, error, answer=answer, unkept=unkept), kind=TRANSCRIPT, number=0
+            _transcript(checkpoint, error, answer=answer, unkept=unkept), kind=TRANSCRIPT, number=0
         ),
         late_look_seconds=settings.LIYAGENT.late_look_seconds,
         audit=_ended(status, reason, unsettled=open_calls),
@@ -115,14 +114,20 @@ def _ended(status: RunStatus, reason: str, **facts: Any) -> hot.Audit:
     )
 
 
-def _transcript(run: Run, error: EndError, *, answer: str, unkept: list[Message]) -> dict[str, Any]:
-    """What the parts do not hold, where words are kept; else the answer alone, which its asker still has to read.
+def _transcript(
+    checkpoint: Checkpoint, error: EndError, *, answer: str, unkept: list[Message]
+) -> dict[str, Any]:
+    """What the parts do not hold, and how many they are, where words are kept; else the answer alone.
 
-    A task that a guardrail refused is not kept.
+    That its asker still has to read. A task that a guardrail refused is not kept.
     """
-    if run.recording != FULL or error is EndError.GUARDRAIL_INPUT:
+    if checkpoint.run.recording != FULL or error is EndError.GUARDRAIL_INPUT:
         return {"answer": answer, "messages": []}
-    return {"answer": answer, "after_parts": [told_message(it) for it in unkept]}
+    return {
+        "answer": answer,
+        "after_parts": [told_message(it) for it in unkept],
+        "parts": len(checkpoint.parts),
+    }
 
 
 def told_message(message: Message) -> dict[str, Any]:

@@ -8,7 +8,7 @@ the audit and as an event; the words that were found never are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connection
@@ -37,25 +37,45 @@ def masked_start(
     return screened[0].text, masked, acted
 
 
-def screen_given(
-    checkpoint: Checkpoint, agent: AgentNow, messages: Sequence[Message]
-) -> list[Message]:
-    """Return the messages as the input checks leave what the run was given. Raises `MayNotGoOn`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A run's messages as the input checks leave what it was given, and what they found in it."""
+
+    messages: list[Message]
+    task: str
+    screened: tuple[Screened, ...]
+
+    @property
+    def refused(self) -> Acted | None:
+        """The check that refuses it, None where the run may go on."""
+        return next((it.refused for it in self.screened if it.refused), None)
+
+
+def screen_given(start: dict[str, Any], agent: AgentNow, messages: Sequence[Message]) -> Given:
+    """Put what a run was given by its `start` through the input checks; nothing is told yet.
 
     Given are history and task, which stand before the first answer; the agent's own instructions are not.
     """
     checks = agent.guardrails.get("input", ())
-    given = len(checkpoint.parts[0]["history"]) + 1
+    given = len(start["history"]) + 1
     if not checks:
-        return list(messages)
+        return Given(messages=list(messages), task=start["task"], screened=())
     first = 1 if messages[0].role is Role.SYSTEM else 0
     texts = [_screen(it.text, checks, "input") for it in messages[first : first + given]]
-    _tell(checkpoint, texts)
     masked = [
         replace(message, text=it.text)
         for message, it in zip(messages[first : first + given], texts, strict=True)
     ]
-    return [*messages[:first], *masked, *messages[first + given :]]
+    return Given(
+        messages=[*messages[:first], *masked, *messages[first + given :]],
+        task=masked[-1].text,
+        screened=tuple(texts),
+    )
+
+
+def tell_given(checkpoint: Checkpoint, given: Given) -> None:
+    """Audit and tell what acted on what a run was given. Raises `MayNotGoOn` where a check refuses it."""
+    _tell(checkpoint, given.screened)
 
 
 def screen_answer(checkpoint: Checkpoint, agent: AgentNow, answer: ModelAnswer) -> ModelAnswer:

@@ -40,7 +40,7 @@ from runs.endings import EndError
 from runs.errors import CheckpointBroken
 from runs.finish import end_run, end_unopened
 from runs.guard import ACTION as GUARDED
-from runs.guard import screen_answer, screen_given
+from runs.guard import Given, screen_answer, screen_given, tell_given
 from runs.hooking import Hooks
 from runs.in_doubt import Settlement
 from runs.models import RunStatus
@@ -122,26 +122,29 @@ class Attempt:
         if self.run.attempt > 1 and (refusal := refusal_on_resume(self.run, agent)):
             raise MayNotGoOn(failed(*refusal))
         pending = pending_of(self.checkpoint.parts)
-        if pending is None and self.run.attempt == 1:
-            self._tell_start()
         messages = messages_of(self.checkpoint.parts, instructions=agent.instructions)
-        self.messages = screen_given(self.checkpoint, agent, messages)
+        given = screen_given(self.checkpoint.parts[0], agent, messages)
+        if self.checkpoint.sequence == 0:
+            self._tell_start(given)
+        tell_given(self.checkpoint, given)
+        self.messages = given.messages
         self.kept = len(messages)
-        results = self._resume(pending)
+        self._resume(pending)
         while True:
             began = time.monotonic()
-            answer = self._ask(results)
+            answer = self._ask()
             if not answer.calls:
                 STEPS.observe(time.monotonic() - began)
                 self.messages.append(Message(role=Role.ASSISTANT, text=answer.text))
                 self.end(ending_of(answer))
                 return
-            pending = self._write_step(answer, results)
-            results = self._make_calls(pending)
+            pending = self._write_step(answer)
+            self._make_calls(pending)
             STEPS.observe(time.monotonic() - began)
 
-    def _tell_start(self) -> None:
-        start = self.checkpoint.parts[0]
+    def _tell_start(self, given: Given) -> None:
+        """Once a run: by the attempt before whose writes there were none."""
+        words, digest = self.checkpoint.events.words, self.checkpoint.events.digest
         self.checkpoint.events.add(
             "run.started",
             agent=self.run.agent_key,
@@ -149,41 +152,45 @@ class Attempt:
             entry=self.run.entry,
             started_by=self.run.started_by,
             holder=self.carrier.holder,
-            task=self.checkpoint.events.words(start["task"]),
+            task=words(given.task) if given.refused is None else digest(given.task),
         )
-        for facts in start.get("guarded", ()):
+        for facts in self.checkpoint.parts[0].get("guarded", ()):
             self.checkpoint.events.add(GUARDED, **facts)
 
-    def _resume(self, pending: Pending | None) -> list[Message]:
+    def _resume(self, pending: Pending | None) -> None:
         """Settle what the attempt before left, having told how before anything is done."""
         if pending is None:
             self._record(left=[], step=0)
-            return []
+            return
         scope = self._scope(pending)
         verdicts = [judge(call, self._policy()) for call in self._calls(pending)]
         left = left_by(scope, verdicts)
         self._record(left=left, step=pending.step)
-        return [
-            result_message(asked, self._settle_left(scope, it))
-            for asked, it in zip(pending.calls, left, strict=True)
-        ]
+        for it in left:
+            self._settle_left(scope, it)
 
     def _record(self, *, left: list[Left], step: int) -> None:
         record_resume(self.checkpoint, left, step=step, holder=self.carrier.holder)
 
-    def _settle_left(self, scope: RunScope, left: Left) -> Outcome:
+    def _settle_left(self, scope: RunScope, left: Left) -> None:
         call = left.verdict.call
         if left.row is None:
-            return self._make_call(scope, call)
+            self._make_call(scope, call)
+            return
         scope.keys[call.index] = left.row.step_key
         if left.settlement is None:
-            return scope.outcome_of(left.row)
+            self._hear(call, scope.outcome_of(left.row))
+            return
         payload = scope.payload_of(left.row)
         if left.settlement is Settlement.READ_BACK:
             self._wait_until_settled()
         outcome = scope.carry_out(left.settlement, left.verdict, payload)
         scope.settle(left.verdict, payload, outcome)
-        return outcome
+        self._hear(call, outcome)
+
+    def _hear(self, call: Call, outcome: Outcome) -> None:
+        """Add what the model is told of a call: exactly one message a call, in order (FL-49)."""
+        self.messages.append(result_message(call.provider_call_id, outcome))
 
     def _wait_until_settled(self) -> None:
         """A read-back waits, without a thread, until no earlier attempt can send any more (ruling 6)."""
@@ -205,27 +212,26 @@ class Attempt:
         )
         raise HandedBack
 
-    def _make_calls(self, pending: Pending) -> list[Message]:
-        """Carry out the step's calls in order; one result each (FL-49)."""
+    def _make_calls(self, pending: Pending) -> None:
+        """Carry out the step's calls in order."""
         scope = self._scope(pending)
-        return [
-            result_message(asked, self._make_call(scope, call))
-            for asked, call in zip(pending.calls, self._calls(pending), strict=True)
-        ]
+        for call in self._calls(pending):
+            self._make_call(scope, call)
 
-    def _make_call(self, scope: RunScope, call: Call) -> Outcome:
+    def _make_call(self, scope: RunScope, call: Call) -> None:
         agent = self._may_go_on()
         check_calls(agent, self.checkpoint.counters)
         call = self._as_it_stands(call, agent)
         if not agent.hooks:
-            return make_call(call, scope, policy=self._policy())
+            self._hear(call, make_call(call, scope, policy=self._policy()))
+            return
         hooks = self._hooks(agent)
         # A refusal goes through the gates like any other: told, and with what data policies hide.
         refusal = hooks.before_call(call)
         judged = replace(call, problem=refusal) if refusal and not call.problem else call
         outcome = make_call(judged, scope, policy=self._policy())
+        self._hear(call, outcome)
         hooks.after_call(call, outcome)
-        return outcome
 
     def _as_it_stands(self, call: Call, agent: AgentNow) -> Call:
         """A call by the agent, the rights and the contract that the last statement told of (ruling 5)."""
@@ -279,11 +285,10 @@ class Attempt:
             for index, asked in enumerate(pending.calls)
         ]
 
-    def _ask(self, results: list[Message]) -> ModelAnswer:
+    def _ask(self) -> ModelAnswer:
         """One model step, asked only when the last one's results are all there."""
         agent = self._may_go_on()
         check_steps(agent, self.checkpoint.counters)
-        self.messages += results
         try:
             answer = self._answer(agent)
         except NotAsked:
@@ -336,8 +341,8 @@ class Attempt:
             is_unwanted=lambda: self.carrier.give_up() or self.carrier.hand_over(),
         )
 
-    def _write_step(self, answer: ModelAnswer, results: list[Message]) -> Pending:
-        pending = write_step(self.checkpoint, answer, results)
+    def _write_step(self, answer: ModelAnswer) -> Pending:
+        pending = write_step(self.checkpoint, answer, self.messages[self.kept :])
         self.messages.append(Message(role=Role.ASSISTANT, text=answer.text, calls=answer.calls))
         self.kept = len(self.messages)
         return pending

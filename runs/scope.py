@@ -61,6 +61,8 @@ class RunScope(Scope):
     def __init__(self, checkpoint: Checkpoint, *, step: int, step_ids: Sequence[str]) -> None:
         """`step_ids` are all provider ids of the step: a repeated one is no identity."""
         self.checkpoint = checkpoint
+        # No verdict of this scope is older: a mark that is told of another configuration is judged again.
+        self.judged_at = checkpoint.config
         self.step = step
         self.step_ids = list(step_ids)
         self.keys: dict[int, str] = {}
@@ -135,11 +137,10 @@ class RunScope(Scope):
             if not was_open:
                 checkpoint.open_marks.discard((self.step, call.index))
             return Outcome(fate=Fate.REFUSED, error=SAME_INTENT.format(earlier=marked.same_intent))
-        judged_at = checkpoint.config
         checkpoint.written(marked)
         if marked.stop:
             return Outcome(fate=Fate.REFUSED, error="Refused: this run was stopped by a person.")
-        if marked.config != judged_at and (
+        if marked.config != self.judged_at and (
             reason := self._forbidden_now(call, is_resend=is_resend)
         ):
             return Outcome(fate=Fate.REFUSED, error=f"Refused: {reason}")

@@ -211,10 +211,19 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         name="what a mark's statement tells is heeded before the bytes",
         file=SCOPE,
-        search="if marked.config != judged_at and",
+        search="if marked.config != self.judged_at and",
         replace="if False and",
         tests=(
             f"{GUARDED}sends.py::test_what_forbids_a_write_between_its_verdict_and_its_mark_keeps_it_from_leaving",
+        ),
+    ),
+    Guard(
+        name="a resume is judged again by what came after its verdicts",
+        file=SCOPE,
+        search="        checkpoint.written(marked)\n        if marked.stop:",
+        replace="        self.judged_at = checkpoint.config\n        checkpoint.written(marked)\n        if marked.stop:",
+        tests=(
+            f"{CARRYING}test_gates_again.py::test_a_change_after_a_resume_has_judged_forbids_its_sending_again",
         ),
     ),
     Guard(
@@ -400,13 +409,12 @@ END $$;
     Guard(
         name="the step is written before its calls are made",
         file=LOOP,
-        search="""            pending = self._write_step(answer, results)
-            results = self._make_calls(pending)
+        search="""            pending = self._write_step(answer)
+            self._make_calls(pending)
 """,
         replace="""            early = Pending(step=self.checkpoint.counters.steps, calls=answer.calls, was_cut=False)
-            made = self._make_calls(early)
-            self._write_step(answer, results)
-            results = made
+            self._make_calls(early)
+            self._write_step(answer)
 """,
         tests=(
             f"{CARRYING}test_write_ahead.py::test_when_a_call_reaches_its_vendor_all_that_a_resume_needs_is_stored",

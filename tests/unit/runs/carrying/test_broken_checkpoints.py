@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from pytest_django import Settings
 
-from liyagent.core.seal import KeyMissing
+from liyagent.core.seal import KeyMissing, SealBroken
 from runs.models import Run
 from runs.stop import stop_run
 from runs.transcript import read_transcript
@@ -247,3 +247,26 @@ def test_nothing_of_the_words_is_stored_unsealed(world: World) -> None:
         assert world.sql(f"SELECT 1 FROM {table} t WHERE t::text LIKE %s", f"%{hexed}%") == [], (
             table
         )
+
+
+@pytest.mark.promise("CR-16")
+@pytest.mark.parametrize(
+    "lost", ["= 0", "= 1", "= 2", ">= 0"], ids=["first", "middle", "last", "all"]
+)
+def test_the_transcript_of_an_ended_run_whose_parts_are_missing_is_told_as_broken(
+    world: World, lost: str
+) -> None:
+    run = world.start(calls(("v/look", {"n": 1})), calls(("v/look", {"n": 2})), says("done"))
+    assert world.process().carry().status == "answered"
+    world.sql(f"DELETE FROM runs_part WHERE number {lost}")
+    with pytest.raises(SealBroken):
+        read_transcript(Run.objects.get(id=run.id))
+
+
+def test_a_transcript_asked_for_while_its_run_ends_is_that_of_the_end(world: World) -> None:
+    world.sql("UPDATE agents_agent SET recording = 'metadata'")
+    run = world.start(says("done"))
+    world.process().carry()
+    world.sql("DELETE FROM transcripts_transcript")  # as it is seen just before the commit
+    run.status = "running"
+    assert read_transcript(run)["is_complete"]

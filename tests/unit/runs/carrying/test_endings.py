@@ -8,6 +8,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 
+from liyagent.agents.hooks import HOOKS, About, Hook, HookRefused
+from liyagent.agents.models import Agent
 from liyagent.providers.types import Finish, ModelAnswer, ModelRejected, ModelUnavailable, ToolCall
 from runs import ask
 from runs.models import Run
@@ -252,3 +254,21 @@ def test_events_that_cannot_be_written_never_hold_up_the_run(
     assert world.events(run) == []
     assert len(world.vendor.of("blind")) == 1
     assert f"events of run {run.id} dropped: disk full" in caplog.text
+
+
+@pytest.mark.parametrize("stops", [False, True], ids=["at a cap", "in the middle of a step"])
+def test_the_transcript_of_a_run_that_ends_after_a_call_has_what_came_of_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, stops: bool
+) -> None:
+    class Stopping(Hook):
+        def after_call(self, about: About, call: Any, outcome: Any) -> None:
+            raise HookRefused("enough")
+
+    monkeypatch.setitem(HOOKS, "stopping", Stopping())
+    Agent.objects.update(max_steps=1, hooks=["stopping"] if stops else [])
+    world.start(calls(("v/keyed", {"n": 7}), ("v/look", {})), says("done"))
+    ended = world.process().carry()
+    assert ended.error == ("hook.failed" if stops else "cap.steps")
+    messages = read_transcript(ended)["messages"]
+    assert [it["role"] for it in messages] == ["user", "assistant", *["tool"] * (1 if stops else 2)]
+    assert '"n":7' in messages[2]["text"]

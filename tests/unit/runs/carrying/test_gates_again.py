@@ -7,10 +7,12 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 
 from liyagent.agents.containment import contain_all, release_all
+from runs.checkpoint import load
 from runs.errors import AgentContained
+from runs.loop import Carrier, carry_run
 from runs.models import Run
 from runs.start import start_run
-from tests.unit.runs.carrying.conftest import Process, World, calls, says
+from tests.unit.runs.carrying.conftest import Process, World, calls, never, says
 from tests.unit.runs.carrying.vendor import Killed, die_before_effect
 
 NO_WRITES = """
@@ -204,3 +206,20 @@ def test_containing_everything_acts_at_the_next_statement_of_a_run_under_way(wor
     release_all(actor="ada")
     world.start(says("done"))
     assert world.process("again").carry().status == "answered"
+
+
+@pytest.mark.promise("CR-14")
+@pytest.mark.parametrize("change", [*CONTAINED.values(), NO_WRITES], ids=[*CONTAINED, "policies"])
+def test_a_change_after_a_resume_has_judged_forbids_its_sending_again(
+    world: World, change: str
+) -> None:
+    """Its own record of the resume is what tells it of the change, before the mark is made again (ruling 5)."""
+    run = world.start(calls(("v/keyed", {"n": 1})), says("done"))
+    first = dies_in(world, "keyed")
+    world.lapse(first)
+    ((run_id, attempt),) = world.process("second").take()
+    stored = load(run_id, attempt=attempt, give_up=never)
+    world.sql(change)
+    carry_run(stored, Carrier(holder="second", give_up=never, hand_over=never))
+    assert world.vendor.received == ["keyed"]
+    assert world.call(run, 1).fate == "unknown"

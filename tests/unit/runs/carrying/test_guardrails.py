@@ -135,3 +135,20 @@ def test_a_masked_run_is_told_of_once_however_often_it_is_resumed(world: World) 
     assert world.process("second").carry().status == "answered"
     assert len(world.audit("agent.guardrail")) == 2
     assert world.model.asked[1].messages[0].text == "[email] has [no-keys]"
+
+
+def test_a_refused_task_stands_nowhere_in_the_events_of_a_run_recorded_in_full(
+    world: World,
+) -> None:
+    guard(input=[NO_KEYS])
+    run = world.start(says("done"), task="use AKIA1234")
+    assert world.process().carry().error == "guardrail.input"
+    assert [it.kind for it in world.events(run)] == ["run.started", "agent.guardrail", "run.ended"]
+    assert "AKIA1234" not in told(world, run)
+
+
+def test_a_task_is_told_as_the_guardrails_of_its_first_attempt_mask_it(world: World) -> None:
+    run = world.start(says("done"), task="write to ada@b.io")
+    guard(input=[MAIL])
+    assert world.process().carry().status == "answered"
+    assert "b.io" not in told(world, run)

@@ -170,3 +170,16 @@ def test_a_late_look_is_left_to_a_process_that_has_the_key(
     with_ring(settings, NEW, old)
     look_late()
     assert world.call(run, 1).late_finding == "not_found"
+
+
+def test_a_run_that_is_sealed_anew_while_it_is_read_is_read_anew(
+    world: World, settings: Settings
+) -> None:
+    old = settings.LIYAGENT.seal_keys[0]
+    run = world.start(says("all is done"))
+    world.process().carry()
+    run.refresh_from_db()
+    forget_processes(world)
+    with_ring(settings, NEW, old)
+    assert reseal(actor="olga").done == 1
+    assert read_transcript(run)["answer"] == "all is done"

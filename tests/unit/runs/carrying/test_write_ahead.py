@@ -189,3 +189,17 @@ def test_events_have_no_commit_of_their_own(world: World) -> None:
     told = "SELECT count(*) FROM seen WHERE what = 'events_runevent'"
     assert world.sql(commits, "events_runevent") == world.sql(commits, "runs_run") == [(6,)]
     assert world.sql(told) == [(1 + 6 + 10 + 1,)]
+
+
+def test_a_run_that_was_lost_before_its_first_step_is_told_as_started_once(world: World) -> None:
+    run = world.start(says("done"), task="look after it")
+    first = world.process("first")
+    first.take()
+    world.lapse(first)
+    second = world.process("second")
+    second.drains = True
+    assert second.carry().status == "queued"
+    assert world.process("third").carry().status == "answered"
+    kinds = [it.kind for it in world.events(run)]
+    assert kinds == ["run.started", "run.resumed", "run.handed_over", "step", "run.ended"]
+    assert "look after it" in world.events(run)[0].content
