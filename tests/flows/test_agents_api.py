@@ -78,7 +78,7 @@ def test_a_body_that_is_no_definition_is_refused(admin: Api, body: bytes, said: 
 @pytest.mark.field("FL-32")
 def test_words_that_cannot_be_stored_are_refused_or_made_storable(admin: Api) -> None:
     name = {"kind": "pattern", "name": "n", "pattern": "\x00|\ud83d"}
-    for fields in (
+    hostile: tuple[dict[str, Any], ...] = (
         {"guardrails": {"output": [name]}},
         {"tool_patterns": ["a/\x00"]},
         {"owner": "\ud83d"},
@@ -86,7 +86,8 @@ def test_words_that_cannot_be_stored_are_refused_or_made_storable(admin: Api) ->
         {"channels": ["\ud83d"]},
         {"guardrails": {"\x00": []}},
         {"\ud83d": 1},
-    ):
+    )
+    for fields in hostile:
         assert put(admin, "disk", **fields).status in {200, 201, 400}, fields
     assert put(admin, "disk", instructions="a\x00b").data["instructions"] == "a\ufffdb"
 
