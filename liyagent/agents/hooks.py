@@ -93,3 +93,9 @@ def import_hook_modules(modules: Iterable[str]) -> None:
             raise BadSetting(
                 f"LIYAGENT_HOOK_MODULES names {module!r}, which cannot be imported: {error}"
             ) from error
+        except (Exception, SystemExit) as error:
+            # Foreign code (decision 65); one that ends the program would end ours as if all were well.
+            raise BadSetting(
+                f"LIYAGENT_HOOK_MODULES names {module!r}, which raised while it was imported: "
+                f"{type(error).__name__}: {error}"
+            ) from error

@@ -27,6 +27,7 @@ MOST_LINES = 500
 # queue's jobs. A registered local tool is foreign code: whatever it raises leaves its write in doubt. So is a
 # registered hook: whatever it raises ends the run.
 MAY_CATCH_ALL = {
+    "liyagent/agents/hooks.py",
     "runs/watch.py",
     "runs/runner.py",
     "runs/jobs.py",

@@ -44,6 +44,22 @@ def test_modules_that_cannot_be_imported_are_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('raise RuntimeError("no such vault")', "RuntimeError: no such vault"),
+        ("import sys; sys.exit(0)", "SystemExit: 0"),
+    ],
+)
+def test_a_module_that_raises_or_ends_the_program_is_named(
+    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "raising_hooks.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(BadSetting, match=f"'raising_hooks', which raised .*: {said}"):
+        import_hook_modules(["raising_hooks"])
+
+
+@pytest.mark.parametrize(
     ("modules", "said"),
     [("not_there", "LIYAGENT_HOOK_MODULES names 'not_there'"), ("a b", "wants names of Python")],
 )
