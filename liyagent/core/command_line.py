@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 
 from django.core.management import execute_from_command_line
@@ -23,7 +24,12 @@ def run(arguments: Sequence[str]) -> str | None:
     """
     try:
         _check_text(arguments)
+        if sys.stdout is None:
+            raise OutputRefused(
+                "standard output is closed; send it to /dev/null if nobody reads it"
+            )
         execute_from_command_line(list(arguments))
+        sys.stdout.flush()
     except LiyagentError as error:
         _raise_if_asked(arguments)
         return _line(f"{error.code}: {error}")
@@ -31,7 +37,19 @@ def run(arguments: Sequence[str]) -> str | None:
         _raise_if_asked(arguments)
         advice = SERVER_ADVICE if isinstance(error, OperationalError) else OTHER_ADVICE
         return _line(f"database.refused: {error}; {advice}")
+    except OSError as error:
+        _raise_if_asked(arguments)
+        _throw_away_output()
+        return _line(f"system.refused: {error}; `--traceback` shows where it happened")
     return None
+
+
+def _throw_away_output() -> None:
+    """What could not be written is not tried again while Python ends, which would end in a trace."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _check_text(arguments: Sequence[str]) -> None:
@@ -51,6 +69,12 @@ def _raise_if_asked(arguments: Sequence[str]) -> None:
 
 def _line(text: str) -> str:
     return visible(" ".join(text.split()))[:LONGEST_LINE]
+
+
+class OutputRefused(LiyagentError):
+    """There is nowhere to write to."""
+
+    code = "output.closed"
 
 
 class BadArgument(LiyagentError):

@@ -35,6 +35,26 @@ def refusal(answer: subprocess.CompletedProcess[bytes]) -> str:
 
 
 @pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("/dev/full", "system.refused: [Errno 28]"),
+        ("&-", "output.closed: standard output is closed"),
+    ],
+)
+def test_an_output_that_takes_nothing_is_one_line(output: str, said: str) -> None:
+    answer = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" manage.py help >{output}', sys.executable],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        timeout=30,
+        check=False,
+    )
+    assert answer.returncode == 1
+    (line,) = answer.stderr.decode().splitlines()
+    assert line.startswith(said)
+
+
+@pytest.mark.parametrize(
     ("change", "said"),
     [
         (("/", "/"), "manage.py migrate"),
