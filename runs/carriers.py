@@ -78,8 +78,9 @@ class Carriers:
             if run not in self._children
             and (run not in self._pauses or self._pauses[run].until <= now)
         ]
-        places = MOST_CARRIERS - len(self._children)
-        for run in random.sample(wanted, min(places, len(wanted))):
+        random.shuffle(wanted)
+        wanted.sort(key=lambda run: not due[run])  # the stopped ones first: their end is waited for
+        for run in wanted[: MOST_CARRIERS - len(self._children)]:
             self._start(run)
 
     def running(self) -> list[int]:

@@ -339,10 +339,10 @@ def take_one(
 
 def due_alone(
     *, formats: Sequence[int], key_ids: Sequence[str], limit: int, give_up: GiveUp
-) -> list[UUID]:
-    """Return queued runs with two losses that are due, which `take` leaves; stopped ones first."""
+) -> dict[UUID, bool]:
+    """Return queued runs with two losses that are due, which `take` leaves, and whether each was stopped; those first."""
     rows = ask(DUE_ALONE, (list(formats), list(key_ids), limit), give_up=give_up)
-    return [row[0] for row in rows]
+    return dict(rows)
 
 
 def mine(holder: UUID, *, give_up: GiveUp) -> list[tuple[UUID, int]]:

@@ -51,19 +51,19 @@ END $$;
 
 -- Which queued runs a process of their own should take now: the stopped ones first, whose end is waited for.
 CREATE FUNCTION liyagent_due_alone(p_formats int[], p_keys text[], p_limit int)
-RETURNS TABLE (run uuid) LANGUAGE plpgsql AS $$
+RETURNS TABLE (run uuid, is_stopped boolean) LANGUAGE plpgsql AS $$
 DECLARE v_now timestamptz := liyagent_now();
 BEGIN
     RETURN QUERY
-    (SELECT r.id FROM runs_run r WHERE r.status = 'queued' AND r.losses = 2 AND r.stop_requested
+    (SELECT r.id, true FROM runs_run r WHERE r.status = 'queued' AND r.losses = 2 AND r.stop_requested
             AND (r.not_before IS NULL OR r.not_before <= v_now) AND r.format = ANY (p_formats)
         LIMIT p_limit)
     UNION ALL
-    (SELECT r.id FROM runs_run r WHERE r.status = 'queued' AND r.losses = 2 AND NOT r.stop_requested
+    (SELECT r.id, false FROM runs_run r WHERE r.status = 'queued' AND r.losses = 2 AND NOT r.stop_requested
             AND r.not_before IS NULL AND r.format = ANY (p_formats) AND r.key_id = ANY (p_keys)
         ORDER BY r.not_before, r.created_at LIMIT p_limit)
     UNION ALL
-    (SELECT r.id FROM runs_run r WHERE r.status = 'queued' AND r.losses = 2 AND NOT r.stop_requested
+    (SELECT r.id, false FROM runs_run r WHERE r.status = 'queued' AND r.losses = 2 AND NOT r.stop_requested
             AND r.not_before <= v_now AND r.format = ANY (p_formats) AND r.key_id = ANY (p_keys)
         ORDER BY r.not_before LIMIT p_limit)
     LIMIT p_limit;

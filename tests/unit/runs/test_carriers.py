@@ -26,6 +26,7 @@ from runs.carriers import MOST_CARRIERS, Carriers
 from runs.models import Run
 from runs.runner import Runner
 from runs.start import start_run
+from runs.stop import stop_run
 from runs.watch import Watch
 from tests.databases import FreshDatabase
 
@@ -96,6 +97,15 @@ def test_a_run_that_was_lost_twice_is_carried_alone_to_its_end(twice: Twice) -> 
     twice.until(lambda: twice.carriers.running() == [])
     assert heads(run, of="losses") == [2]
     assert Holder.objects.count() == 0
+
+
+def test_a_stopped_run_has_the_first_place_however_many_wait(twice: Twice) -> None:
+    slow = [twice.run("slow") for _ in range(3 * MOST_CARRIERS)]
+    run = twice.run("slow")
+    stop_run(run_id=run, actor="olga", reason="no longer wanted")
+    twice.carriers.look(NEVER)
+    twice.until(lambda: heads(run) == ["stopped"], looks=False)
+    assert "queued" in heads(*slow)
 
 
 @pytest.mark.field("FL-21")
