@@ -48,7 +48,7 @@ ALONE: tuple[Guard, ...] = (
     Guard(
         name="four at most are carried alone",
         file=CARRIERS,
-        search="for run in random.sample(wanted, min(places, len(wanted))):",
+        search="for run in wanted[: MOST_CARRIERS - len(self._children)]:",
         replace="for run in wanted:",
         tests=(
             f"{PROCESSES}test_four_are_carried_at_once_each_by_a_holder_of_its_own_and_the_rest_stay_queued",
