@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from liyagent.core.database import close_hot_pool
+from liyagent.gateway import wire
 from liyagent.leases.holding import end_holder, register_holder, start_draining
 from liyagent.leases.identity import own_identity, own_name
 from runs import hot
@@ -118,6 +119,7 @@ class Carriage:
             logger.warning("the database is away: %s; its neighbours will see that it ended", error)
         finally:
             self.ended.set()
+            wire.close_all()
             connection.close()
             close_hot_pool()
 
