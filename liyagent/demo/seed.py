@@ -68,11 +68,12 @@ def keep_agents() -> None:
 
 
 def keep_policy() -> bool:
-    """Put the demo's policy into force where there is none; another one that is in force stays.
+    """Put the demo's policy into force where there is none or an older one of a seed.
 
+    What a person put into force stays, also a version of the demo's set that `policies permit` added to.
     Returns whether anything changed.
     """
-    if Policy.objects.filter(is_active=True).exclude(name=POLICY).exists():
+    if Policy.objects.filter(is_active=True).exclude(name=POLICY, created_by=ACTOR).exists():
         return False
     before = Policy.objects.count()
     load_policy((CATALOGUE / "policies.cedar").read_text(), name=POLICY, actor=ACTOR)

@@ -14,6 +14,7 @@ from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput
 from liyagent.demo.vendors.process import VendorProcess, free_port
 from liyagent.gateway.models import Policy, Tool, ToolServer
+from liyagent.gateway.permit import permit
 from liyagent.gateway.policy_versions import load_policy
 from runs.models import Run
 from tests.databases import FreshDatabase
@@ -128,6 +129,14 @@ def test_a_policy_of_the_operator_stays_in_force(
     seed(vendors.url, "--no-runs")
 
     assert Policy.objects.get(is_active=True).name == "ours"
+
+
+def test_what_an_operator_permitted_beside_the_demo_stays_permitted(seeded: VendorProcess) -> None:
+    permit("triage-keyed", "*", reads_only=True, actor="test")
+
+    seed(seeded.url, "--no-runs")
+
+    assert "permit-triage-keyed-any-reads" in Policy.objects.get(is_active=True).text
 
 
 def test_vendors_at_no_address_are_refused_before_anything_is_kept(fresh_db: FreshDatabase) -> None:
