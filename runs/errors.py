@@ -49,6 +49,13 @@ class RunNotFound(LiyagentError):
     http_status = HTTPStatus.NOT_FOUND
 
 
+class NotAnswered(LiyagentError):
+    """The run that was waited for has not ended with an answer."""
+
+    code = "run.not_answered"
+    http_status = HTTPStatus.CONFLICT
+
+
 class RunEnded(LiyagentError):
     """This run has already ended."""
 

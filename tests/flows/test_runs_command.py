@@ -19,7 +19,7 @@ from liyagent.agents.models import Agent
 from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput
 from runs.await_end import wait_for_end
-from runs.errors import RunNotFound
+from runs.errors import NotAnswered, RunNotFound
 from runs.models import Call, Run
 from tests.databases import FreshDatabase
 from tests.flows.carrying import carrying
@@ -76,7 +76,7 @@ def test_a_run_that_fails_is_said_so_with_an_exit_code(
     script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script.write_text("steps: [{error: rejected}]\n")
-    with carrying(), pytest.raises(BadInput, match="is failed"):
+    with carrying(), pytest.raises(NotAnswered, match=r"is failed; .*runs show"):
         call_command("runs", "start", "triage", "--task", "Look.", "--wait")
 
 
@@ -90,11 +90,15 @@ def test_writes_of_unknown_outcome_are_counted_in_list_and_head(
     ):
         Call.objects.create(
             run_id=run_id, correlation_id=run_id, step=1, index=index, server="jira", tool="create_issue",
-            intent="sending", step_key="k", has_identity=True, intent_digest="d", attempt=1, holder=run_id,
+            intent="sending", step_key=f"k{index}", has_identity=True, intent_digest="d", attempt=1, holder=run_id,
             marked_at=Now(), deadline=Now(), sealed=b"s", fate=fate, late_finding=finding,
         )  # fmt: skip
     call_command("runs", "list")
     assert said(capsys).splitlines()[1].split()[5] == "2"
+    call_command("runs", "show", run_id)
+    shown = said(capsys)
+    assert [line.split()[-1] for line in shown.splitlines()[-4:-1]] == ["k0", "k1", "k2"]
+    assert shown.splitlines()[-1].startswith("Look at the vendor for the step key")
     assert operator.get(f"/api/runs/{run_id}").data["unknown_writes"] == 2
     assert operator.get("/api/runs").data["runs"][0]["unknown_writes"] == 2
     stopped = operator.post(f"/api/runs/{run_id}/stop", {"reason": "r"})
@@ -135,7 +139,7 @@ def test_the_answer_alone_is_shown_where_no_other_words_are_kept(
     call_command("runs", "show", str(Run.objects.get().id), "--words")
     assert said(capsys).splitlines()[-2:] == ["", "answer: All is well."]
     script.write_text("steps: [{error: rejected}]\n")
-    with carrying(), pytest.raises(BadInput):
+    with carrying(), pytest.raises(NotAnswered):
         call_command("runs", "start", "triage", "--task", "Look.", "--wait")
     call_command("runs", "show", str(Run.objects.order_by("-created_at")[0].id), "--words")
     assert said(capsys).splitlines()[-1] == "no words are kept"

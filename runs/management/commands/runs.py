@@ -13,7 +13,9 @@ from liyagent.access.permissions import OPERATE
 from liyagent.core.errors import BadInput
 from liyagent.core.operator import operator_name
 from liyagent.core.tables import aligned, cell, visible
+from liyagent.gateway.outcome import Fate
 from runs.await_end import wait_for_end
+from runs.errors import NotAnswered
 from runs.head import answer_of, calls_of, lease_of, run_head, takeovers_of
 from runs.listing import list_runs
 from runs.models import RunStatus
@@ -27,6 +29,8 @@ LIST_FACTS = (
     "id", "status", "agent_key", "model_steps", "losses", "unknown_writes", "mission", "created_at",
 )  # fmt: skip
 CALL_HEADS = ("STEP", "CALL", "EFFECT", "FATE", "SETTLEMENT", "SETTLED")
+UNKNOWN_HEADS = ("UNKNOWN", "MARKED", "LOOKED FOR AGAIN", "STEP KEY")
+UNKNOWN_ADVICE = "Look at the vendor for the step key, or for what was made since the mark. Nothing is sent again."
 HEAD_FACTS = (
     "id", "status", "reason", "agent_key", "agent_version", "entry", "started_by", "mission", "request_id",
     "attempt", "losses", "model_steps", "unknown_writes", "input_tokens", "output_tokens", "stop_requested",
@@ -89,6 +93,18 @@ class Command(BaseCommand):
         ]
         if rows:
             self.stdout.write("\n" + aligned(CALL_HEADS, rows))
+        unknown = [
+            (
+                f"{it['step']}.{it['index']}",
+                it["marked_at"],
+                it.get("late_finding") or "not yet",
+                it["step_key"],
+            )
+            for it in calls
+            if it["fate"] == Fate.UNKNOWN.value
+        ]
+        if unknown:
+            self.stdout.write(f"\n{aligned(UNKNOWN_HEADS, unknown)}\n{UNKNOWN_ADVICE}")
         if is_truncated:
             self.stdout.write("there are more calls")
         if options["words"]:
@@ -120,7 +136,9 @@ class Command(BaseCommand):
         answer = answer_of(run)
         self.stdout.write(visible(str(answer["answer"] or run.reason or run.status)))
         if run.status != RunStatus.ANSWERED:
-            raise BadInput(f"run {run_id} is {run.status}")
+            raise NotAnswered(
+                f"run {run_id} is {run.status}; `manage.py runs show {run_id}` tells what it did"
+            )
 
 
 def run_id_of(text: str) -> UUID:
