@@ -87,7 +87,10 @@ class Carriage:
 
     def _take(self) -> bool:
         """Take exactly this run; one whose answer was lost on the way is found by its holder (ruling 5)."""
-        unwanted = self.runner.draining.is_set
+
+        def unwanted() -> bool:
+            return self.runner.draining.is_set() or self._is_forsaken()
+
         taken = hot.take_one(
             self.runner.holder,
             self.run_id,
@@ -103,6 +106,10 @@ class Carriage:
         """Whether to end although the run has not: told to, no longer its holder, or forsaken."""
         if self.runner.draining.is_set() or all(it.lost.is_set() for it in self.runner.carried()):
             return True
+        return self._is_forsaken()
+
+    def _is_forsaken(self) -> bool:
+        """Whether neither the database nor the process that started this one is there any more."""
         is_silent = time.monotonic() - self.renewal.renewed_at > FORSAKEN_SECONDS
         return is_silent and os.getppid() != self.parent
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Func
 
 from liyagent.agents.errors import AgentNotContained, AgentUnknown, NothingContained
 from liyagent.agents.models import Agent, ConfigVersion
@@ -13,6 +13,8 @@ from liyagent.core.plain import clean_text
 
 LONGEST_REASON = 500
 LONGEST_NAME = 150
+# As the triggers raise it: a version never comes twice, not even after a failover that lost one.
+NEXT_VERSION = Func(F("version"), function="liyagent_next_config")
 
 
 def contain_agent(key: str, *, actor: str, reason: str) -> None:
@@ -45,7 +47,7 @@ def contain_all(*, actor: str, reason: str) -> None:
     reason = _reason(reason)
     with transaction.atomic():
         rows = ConfigVersion.objects.filter(is_contained=False).update(
-            version=F("version") + 1,
+            version=NEXT_VERSION,
             is_contained=True,
             contained_by=actor[:LONGEST_NAME],
             contained_reason=reason,
@@ -59,7 +61,7 @@ def release_all(*, actor: str) -> None:
     """End the containment of everything; an agent contained on its own stays so. Raises `NothingContained`."""
     with transaction.atomic():
         rows = ConfigVersion.objects.filter(is_contained=True).update(
-            version=F("version") + 1, is_contained=False, contained_by="", contained_reason=""
+            version=NEXT_VERSION, is_contained=False, contained_by="", contained_reason=""
         )
         if rows != 1:
             raise NothingContained

@@ -23,12 +23,14 @@ def test_containing_everything_is_audited_said_once_and_raises_the_version(
     contain_all(actor="ada", reason="keys leaked")
     stands = ConfigVersion.objects.get()
     assert (stands.is_contained, stands.contained_by) == (True, "ada")
-    assert (stands.contained_reason, stands.version) == ("keys leaked", before + 1)
+    assert (stands.contained_reason, stands.version > before) == ("keys leaked", True)
+    contained_at = stands.version
     with pytest.raises(Conflict, match="everything is contained already"):
         contain_all(actor="ada", reason="again")
     release_all(actor="bob")
     stands = ConfigVersion.objects.get()
-    assert (stands.is_contained, stands.contained_reason, stands.version) == (False, "", before + 2)
+    assert (stands.is_contained, stands.contained_reason) == (False, "")
+    assert stands.version > contained_at
     with pytest.raises(NothingContained):
         release_all(actor="bob")
     rows = list(AuditRow.objects.order_by("id").values_list("action", "actor"))
