@@ -17,6 +17,7 @@ from typing import Any
 
 HERE = Path(sys.argv[1])
 LOCK = threading.Lock()
+MET: list[int] = []
 TOOLS = ("create_issue", "get_issue", "find_issue", "refuse", "say", "environment")
 
 
@@ -49,6 +50,7 @@ def answer(message: dict[str, Any]) -> None:
     """Do what is asked and say what the test told us to say."""
     method, params = message["method"], message.get("params") or {}
     told = taken(params["name"] if method == "tools/call" else method)
+    meet(told.get("together", 0))
     time.sleep(told.get("before", 0))
     if told.get("die_before"):
         os._exit(9)
@@ -75,6 +77,14 @@ def answer(message: dict[str, Any]) -> None:
         write(said.encode())
     elif not told.get("silent"):
         write(json.dumps(reply).encode())
+
+
+def meet(number: int) -> None:
+    """Wait until so many that are told to go on together have come."""
+    if number:
+        MET.append(number)
+    while len(MET) < number:
+        time.sleep(0.01)
 
 
 def answered(method: str, params: dict[str, Any]) -> dict[str, Any]:

@@ -18,8 +18,8 @@ PROGRAM = Path(__file__).with_name("stdio_program.py")
 class StdioServer:
     """The directory that the program keeps its ledger in; it outlives the program.
 
-    What the next request for a tool or of a method may be told: `before` and `after` (seconds), `die_before`
-    and `die_after` the work, `silent`, `rpc_error` (a code), `raw` (the text of the result), `first` (lines
+    What the next request for a tool or of a method may be told: `together` (it goes on once so many of that kind
+    have come), `before` and `after` (seconds), `die_before` and `die_after` the work, `silent`, `rpc_error` (a code), `raw` (the text of the result), `first` (lines
     said before), `garbage` (a number of lines that are no messages), `flood` (a line without end). Of the next
     `start`: `exit` (a code), `say_stderr`, `deaf` (reads nothing), `helper` (starts a process of its own).
     """

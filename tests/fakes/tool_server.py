@@ -25,13 +25,14 @@ LOOK_SECONDS = 0.005
 class Behaviour:
     """What happens to one request. Without any field it is answered as the server would.
 
-    `refuse_status`: answered with it (and a `location`), the tool does not run. `before`, `after`: seconds of delay
-    around the tool's work. Then, with the work done: `status` or `raw` (the text of the JSON-RPC
+    `refuse_status`: answered with it (and a `location`), the tool does not run. `together`: it runs once so many
+    requests of that kind have come. `before`, `after`: seconds of delay around the tool's work. Then, with the work done: `status` or `raw` (the text of the JSON-RPC
     `result`) or `rpc_error` (its code) in place of the answer, a `reset` connection, or a `cut` body.
     """
 
     refuse_status: int = 0
     location: str = ""
+    together: int = 0
     before: float = 0
     after: float = 0
     status: int = 0
@@ -190,6 +191,7 @@ class _Steered:
     def __init__(self, fake: ToolServer, app: ASGIApp) -> None:
         self.fake = fake
         self.app = app
+        self.met = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "POST":
@@ -221,6 +223,9 @@ class _Steered:
         if behaviour.refuse_status:
             await _answer(send, behaviour.refuse_status, b"{}", behaviour.location)
             return
+        self.met += behaviour.together > 0
+        while self.met < behaviour.together:
+            await asyncio.sleep(LOOK_SECONDS)
         await asyncio.sleep(behaviour.before)
         kept: list[Message] = []
 
