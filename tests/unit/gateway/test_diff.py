@@ -71,9 +71,9 @@ def test_hostile_characters_are_made_visible(hostile: str, shown: str) -> None:
 
 def test_long_texts_are_shown_in_bounded_time() -> None:
     before = approved_form("\n".join(f"{it % 3}" for it in range(16_000)), {})
-    began = time.monotonic()
+    began = time.thread_time()
     told = changes_of(a_tool("\n".join(f"{it % 2}" for it in range(16_000)), {}, before))
-    assert time.monotonic() - began < 2
+    assert time.thread_time() - began < 2
     assert told.count("\n+") > 15_000
 
 
