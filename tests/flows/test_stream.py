@@ -9,7 +9,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from liyagent.access.models import ApiKey
@@ -176,6 +176,25 @@ def test_a_right_taken_away_ends_the_stream(
     else:
         User.objects.filter(id=user.id).update(is_active=False)
     assert [it.event for it in blocks if it.event] == []
+
+
+def test_a_right_to_words_that_is_taken_away_withholds_what_comes_after(
+    port: int, run: Run, append: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "CHECK_SECONDS", 0.05)
+    user = make_user("rita", *READER)
+    listening = Stream(port=port, token=api_of(user).token)
+    assert listening.open(path_of(run)) == 200
+
+    def told() -> object:
+        append('{"step":1,"text":"secret"}')
+        (event,) = listening.events(1)
+        return event.data["content"]
+
+    assert told() == {"step": 1, "text": "secret"}
+    user.user_permissions.remove(Permission.objects.get(codename="content.read"))
+    wait_until(lambda: told() == {"step": 1, "withheld": ["text"]})
+    assert told() == {"step": 1, "withheld": ["text"]}
 
 
 def test_a_session_that_ends_ends_its_stream(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from liyagent.providers import patience
+from liyagent.providers import endpoint, patience
 from liyagent.providers.openai import OpenAIClient
 from liyagent.providers.types import (
     AnswerUnwanted,
@@ -325,6 +325,14 @@ def test_a_stream_that_stalls_is_unavailable_after_the_idle_limit(
         answer_to(SAID, 3.0, *END)
 
 
+def test_a_stream_larger_than_can_be_kept_is_unavailable(
+    answer_to: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "MOST_STREAM_BYTES", 10_000)
+    with pytest.raises(ModelUnavailable, match="larger than 10000 bytes"):
+        answer_to(*[SAID] * 1000, *END)
+
+
 def test_the_first_piece_may_take_the_whole_time_of_the_step(
     answer_to: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,7 +347,7 @@ def test_a_stream_that_trickles_on_for_ever_ends_with_the_steps_time(
     began = time.monotonic()
     with pytest.raises(ModelUnavailable, match=r"did not answer within 0.15 s"):
         client.ask(request(timeout_seconds=0.15))
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 8
 
 
 @pytest.mark.promise("CR-09")
@@ -358,7 +366,7 @@ def test_an_unwanted_answer_is_broken_off_at_once(
         client.ask(request(is_unwanted=lambda: bool(server.requests), timeout_seconds=60.0))
     assert time.monotonic() - began < 15
     while silence != "before the head" and not server.broken_off:
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
         time.sleep(0.01)
 
 

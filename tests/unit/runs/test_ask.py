@@ -111,6 +111,17 @@ def test_a_wish_beyond_all_patience_ends_the_step_at_once(server: ModelServer) -
     assert time.monotonic() - began < 15
 
 
+def test_a_wish_of_an_hour_holds_the_other_runs_back_for_a_minute_at_most(
+    server: ModelServer,
+) -> None:
+    server.turns = [Turn(status=429, text="quota", headers={"Retry-After": "3000"})]
+    with pytest.raises(ModelUnavailable, match="quota"):
+        asked(server)
+    provider = "anthropic" if isinstance(server, AnthropicServer) else "openai"
+    pace = pace_of(provider=provider, base_url=server.base_url, api_key_env="")
+    assert 30 < pace.turn() <= 61
+
+
 def test_patience_counts_from_the_first_try(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
