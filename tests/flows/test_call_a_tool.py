@@ -6,19 +6,22 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.db import connection
 
 from liyagent.access.keys import create_key
 from liyagent.agents.containment import contain_all
 from liyagent.agents.definitions import save_agent
 from liyagent.agents.models import ConfigVersion
 from liyagent.audit.models import AuditRow
+from liyagent.core.clock import boottime
 from liyagent.entry.inspector.scope import AdHocScope
 from liyagent.gateway.active import active_policy, forget_policies
 from liyagent.gateway.contracts import forget_contracts
 from liyagent.gateway.judge import judge
 from liyagent.gateway.local import LOCAL_TOOLS, ToolFailed, local_tool
 from liyagent.gateway.models import Tool, ToolServer
-from liyagent.gateway.outcome import Fate, Outcome, Payload, Posture
+from liyagent.gateway.outcome import Fate, Outcome, Payload, Posture, Verdict
 from liyagent.gateway.policy_versions import load_policy
 from liyagent.gateway.run_as import forget_rights
 from tests.databases import FreshDatabase
@@ -74,6 +77,7 @@ def audited() -> list[dict[str, Any]]:
     return [{**row.detail, "actor": row.actor, "mission": row.mission} for row in rows]
 
 
+@pytest.mark.promise("CR-30")
 def test_a_write_is_sent_once_with_a_fresh_key_each_time(caller: Api, sent: list[Payload]) -> None:
     first, second = caller.post(WRITE, BODY), caller.post(WRITE, BODY)
     assert (first.status, second.status) == (200, 200)
@@ -100,7 +104,6 @@ def test_a_write_is_in_the_audit_log_before_it_leaves_and_after(
     assert "disk full" not in str(rows)
 
 
-@pytest.mark.promise("CR-30")
 def test_an_unknown_outcome_is_told_as_unknown_with_the_key_and_never_sent_again(
     caller: Api, sent: list[Payload]
 ) -> None:
@@ -126,6 +129,20 @@ def test_a_failure_in_the_tools_own_words_is_a_failure(caller: Api, sent: list[P
     answer = caller.post(WRITE, BODY)
     assert (answer.status, answer.data["fate"]) == (200, "failed")
     assert "no such project" in answer.data["error"]
+
+
+def test_a_write_whose_end_cannot_be_stored_is_told_all_the_same(
+    caller: Api, sent: list[Payload]
+) -> None:
+    def rename(before: str, after: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER TABLE {before} RENAME TO {after}")
+
+    register("create_issue", lambda _: rename("audit_auditrow", "away"))
+    answer = caller.post(WRITE, BODY)
+    rename("away", "audit_auditrow")
+    assert (answer.status, answer.data["fate"]) == (200, "done")
+    assert [(it["phase"], it["key"]) for it in audited()] == [("sending", answer.data["key"])]
 
 
 def test_a_write_needs_a_permission_more_than_a_read(sent: list[Payload]) -> None:
@@ -227,12 +244,29 @@ def test_arguments_that_misfit_are_refused_by_path(
     assert sent == []
 
 
-def test_what_is_forbidden_while_it_is_marked_is_not_sent(fresh_db: FreshDatabase) -> None:
+def about_to_send() -> tuple[AdHocScope, Verdict]:
+    """A call that every gate let through, before it is marked."""
     load_policy(PERMIT, name="all", actor="test")
     version = ConfigVersion.objects.get().version
     verdict = judge(a_call(), active_policy(version=version))
     assert verdict.posture is Posture.POSTURE
-    scope = AdHocScope(actor="cora", mission="m", request_id="r", version=version)
+    return AdHocScope(actor="cora", mission="m", request_id="r", version=version), verdict
+
+
+def test_once_marked_it_may_leave_for_a_lease_and_no_longer(
+    fresh_db: FreshDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scope, verdict = about_to_send()
+    may_send = scope.mark_sending(verdict, a_payload())
+    assert not isinstance(may_send, Outcome)
+    assert may_send()
+    later = boottime() + settings.LIYAGENT.lease_seconds
+    monkeypatch.setattr("liyagent.entry.inspector.scope.boottime", lambda: later)
+    assert not may_send()
+
+
+def test_what_is_forbidden_while_it_is_marked_is_not_sent(fresh_db: FreshDatabase) -> None:
+    scope, verdict = about_to_send()
     forbid = '@id("f") forbid(principal, action, resource);'
     load_policy(f"{PERMIT}\n{forbid}", name="all", actor="test")
     told = scope.mark_sending(verdict, a_payload())
