@@ -148,7 +148,6 @@ def test_saving_and_containing_want_permissions_of_their_own(
     assert put(changer, "triage").status == 200
 
 
-@pytest.mark.promise("CR-17")
 def test_a_start_by_a_way_that_the_agent_does_not_permit_is_refused(
     operator: Api, agent: Agent
 ) -> None:

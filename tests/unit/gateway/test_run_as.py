@@ -51,7 +51,6 @@ def wanted() -> Permission:
     return Permission.objects.get(content_type__app_label="gateway", codename=WRITE)
 
 
-@pytest.mark.promise("CR-17")
 @pytest.mark.parametrize(
     ("rights", "wanted", "said"),
     [
@@ -124,7 +123,6 @@ HOLDS = {
 }
 
 
-@pytest.mark.promise("CR-14")
 @pytest.mark.parametrize("taken", TAKEN)
 def test_a_right_taken_away_in_whatever_way_is_gone_with_the_next_version(
     fresh_db: FreshDatabase, taken: str

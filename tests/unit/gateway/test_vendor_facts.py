@@ -38,7 +38,6 @@ def test_every_fact_has_a_source_on_the_web_a_day_and_what_is_uncertain() -> Non
             assert all(source.read <= date(2100, 1, 1) for source in write.sources)
 
 
-@pytest.mark.promise("CR-22")
 def test_incident_io_dedupes_for_longer_than_a_resume() -> None:
     for write in facts_of("incident-io").writes:
         assert write.key is not None
@@ -46,7 +45,6 @@ def test_incident_io_dedupes_for_longer_than_a_resume() -> None:
         assert "CR-22" in write.decided
 
 
-@pytest.mark.promise("CR-26")
 @pytest.mark.parametrize(
     ("vendor", "field", "window"),
     [

@@ -109,7 +109,6 @@ def test_a_stopped_run_has_the_first_place_however_many_wait(twice: Twice) -> No
 
 
 @pytest.mark.field("FL-21")
-@pytest.mark.promise("CR-18")
 def test_four_are_carried_at_once_each_by_a_holder_of_its_own_and_the_rest_stay_queued(
     twice: Twice,
 ) -> None:

@@ -70,7 +70,6 @@ def test_no_run_is_paused_while_no_process_is_known_to_be_alive(server: Server) 
     assert here.execute("SELECT * FROM liyagent_pause_unreadable()").fetchall() == []
 
 
-@pytest.mark.promise("CR-18")
 def test_a_take_does_not_look_at_runs_whose_time_is_ahead(server: Server) -> None:
     """Nor at those that are left to a process of their own. What sets it up counts in its own session."""
     here, before = server.connect(), server.watcher
@@ -85,7 +84,6 @@ def test_a_take_does_not_look_at_runs_whose_time_is_ahead(server: Server) -> Non
     assert here.execute(look, [holder]).fetchall() == []
 
 
-@pytest.mark.promise("CR-18")
 def test_a_look_for_runs_to_carry_alone_reads_as_many_as_it_may_return(server: Server) -> None:
     here, before = server.connect(), server.watcher
     run, _ = add_run(before, attempt=2, losses=2)
