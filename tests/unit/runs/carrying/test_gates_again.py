@@ -29,6 +29,7 @@ GATES = {
     ),
     "posture, refused": ("UPDATE agents_agent SET write_posture = 'refuse'", "write"),
     "posture, held": ("UPDATE agents_agent SET write_posture = 'hold'", "held"),
+    "run-as": ("UPDATE gateway_tool SET permission = 'v.write' WHERE effect = 'write'", "v.write"),
     "tool withdrawn": ("UPDATE gateway_tool SET is_offered = false", "no tool v/blind"),
     "server switched off": ("UPDATE gateway_toolserver SET is_enabled = false", "no tool v/blind"),
 }

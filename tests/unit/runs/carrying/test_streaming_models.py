@@ -15,7 +15,7 @@ from liyagent.agents.models import Agent
 from liyagent.providers.client import client_for
 from liyagent.providers.pace import pace_of
 from runs import ask
-from runs.models import Call, RunStatus
+from runs.models import Call, Run, RunStatus
 from tests.fakes.anthropic_server import AnthropicServer, block_events, use
 from tests.fakes.model_server import DONE, ModelServer, Turn, call, chunk
 from tests.unit.runs.carrying.conftest import World
@@ -122,6 +122,10 @@ def test_a_tool_that_does_not_exist_is_an_error_result_beside_a_good_one(
     assert world.vendor.received == ["look"]
     (_, said), _ = results(server)
     assert "no tool v__delete_everything" in said
+    assert not Call.objects.exists()
+    (run,) = Run.objects.all()
+    told = [it.content for it in world.events(run) if it.kind == "tool.call"]
+    assert ['"fate":"refused"' in it for it in told] == [True, False]
 
 
 @pytest.mark.field("FL-44")
@@ -145,6 +149,7 @@ def test_after_a_crash_each_call_has_one_result_in_order(
     assert len(server.requests) == 2, "an answered step was asked again"
     told = results(server)
     assert len(told) == 3
+    assert ids[0] == ids[1] or tuple(id_ for id_, _ in told) == ids
     assert "unknown" in told[1][1]
     assert [row["n"] for row in world.vendor.rows] == [0, 1]
 
