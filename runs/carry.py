@@ -18,10 +18,11 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from liyagent.core.database import close_hot_pool
 from liyagent.gateway import wire
-from liyagent.leases.holding import end_holder, register_holder, start_draining
+from liyagent.leases.holding import end_holder, start_draining
 from liyagent.leases.identity import own_identity, own_name
 from runs import hot
 from runs.checkpoint import keyring
+from runs.new_life import begin_life
 from runs.renewal import Renewal
 from runs.runner import FORMATS, Runner
 from runs.threads import LastingThread
@@ -56,8 +57,8 @@ class Carriage:
         self.run_id = run_id
         self.identity = own_identity()
         self.parent = parent or os.getppid()
-        self.runner = Runner(self._register(), name=own_name())
-        self.renewal = NotedRenewal(self.runner, register=self._register)
+        self.runner = Runner(begin_life(self.identity), name=own_name())
+        self.renewal = NotedRenewal(self.runner, register=lambda: begin_life(self.identity))
         self.renewal.renewed_at = time.monotonic()
         self.ended = threading.Event()
 
@@ -129,18 +130,6 @@ class Carriage:
             wire.close_all()
             connection.close()
             close_hot_pool()
-
-    def _register(self) -> UUID:
-        try:
-            return register_holder(
-                self.identity,
-                name=own_name(),
-                lease_seconds=settings.LIYAGENT.lease_seconds,
-                formats=FORMATS,
-                key_ids=keyring().ids,
-            )
-        finally:
-            connection.close()
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if self.runner.draining.is_set():

@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from uuid import UUID
 
 import psycopg
 import uvicorn
@@ -21,15 +20,15 @@ from liyagent.core.database import close_hot_pool
 from liyagent.core.errors import LiyagentError
 from liyagent.core.readiness import STATE
 from liyagent.gateway import wire
-from liyagent.leases.holding import end_holder, register_holder, start_draining
+from liyagent.leases.holding import end_holder, start_draining
 from liyagent.leases.identity import own_identity, own_name
 from runs.carriers import Carriers
-from runs.checkpoint import keyring
 from runs.cluster_child import ClusterChild
 from runs.late_look import look_late
 from runs.listen import listen_until
+from runs.new_life import begin_life
 from runs.renewal import Renewal
-from runs.runner import FORMATS, Runner
+from runs.runner import Runner
 from runs.threads import LastingThread
 from runs.warm_up import warm_up
 from runs.watch import Watch
@@ -67,9 +66,9 @@ class Process:
     def __init__(self, *, host: str, port: int, has_cluster: bool) -> None:
         """Register this life as a holder."""
         self.identity = own_identity()
-        self.holder = self._register()
+        self.holder = begin_life(self.identity)
         self.runner = Runner(self.holder, name=own_name())
-        self.renewal = Renewal(self.runner, register=self._register)
+        self.renewal = Renewal(self.runner, register=lambda: begin_life(self.identity))
         self.watch = Watch(self.runner, identity=self.identity)
         self.ended = threading.Event()
         self.is_broken = False
@@ -107,19 +106,6 @@ class Process:
         self._end()
         if self.is_broken:
             sys.exit(1)
-
-    def _register(self) -> UUID:
-        conf = settings.LIYAGENT
-        try:
-            return register_holder(
-                self.identity,
-                name=own_name(),
-                lease_seconds=conf.lease_seconds,
-                formats=FORMATS,
-                key_ids=keyring().ids,
-            )
-        finally:
-            connection.close()
 
     def _look_after_cluster(self) -> None:
         if self.cluster is not None and not STATE.is_draining:
