@@ -78,9 +78,15 @@ def command_named(name: str) -> Command:
     """Return the command registered as `name`. Raises `BadInput` that says which there are."""
     commands = registered_commands()
     if name not in commands:
-        there = f"it registers {', '.join(commands)}" if commands else "none is registered"
+        there = f"it registers {', '.join(commands)}" if commands else _none_registered()
         raise BadInput(f"no command {name[:80]!r} is registered in LIYAGENT_COMMANDS_FILE; {there}")
     return commands[name]
+
+
+def _none_registered() -> str:
+    if settings.LIYAGENT.commands_file is None:
+        return "none is registered: it is not set here; it wants a file of commands, the same for the app processes and this shell"
+    return "none is registered"
 
 
 def environment_for(command: Command) -> dict[str, str]:
@@ -96,7 +102,9 @@ def executable_for(command: Command, environment: dict[str, str]) -> str:
     """Return the path of its executable. Raises `BadInput` where there is none."""
     found = shutil.which(command.command, path=environment.get("PATH", os.defpath))
     if found is None:
-        raise BadInput(f"command {command.name}: there is no executable {command.command!r}")
+        raise BadInput(
+            f"command {command.name}: there is no executable {command.command!r}; install it, or give its full path in LIYAGENT_COMMANDS_FILE"
+        )
     return found
 
 

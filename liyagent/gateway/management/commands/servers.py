@@ -20,6 +20,9 @@ from liyagent.gateway.states import catalogue_state, server_state
 from liyagent.gateway.sync import Synced, sync_server
 
 COMMAND_HEADS = ("COMMAND", "STARTS", "VARIABLES", "DIRECTORY")
+NO_COMMANDS = (
+    "no command is registered here; LIYAGENT_COMMANDS_FILE names the file that registers them"
+)
 LIST_HEADS = ("SERVER", "STATE", "WHERE", "TOOLS", "CATALOGUE")
 
 
@@ -132,7 +135,7 @@ class Command(BaseCommand):
         rows = [
             (it.name, it.line, ", ".join(it.env), it.cwd) for it in registered_commands().values()
         ]
-        self.stdout.write(aligned(COMMAND_HEADS, rows))
+        self.stdout.write(aligned(COMMAND_HEADS, rows) if rows else NO_COMMANDS)
 
     def _read(self, servers: list[ToolServer], *, kept: str = "") -> None:
         """Read every catalogue, then fail where one could not be read: a script has to notice."""
