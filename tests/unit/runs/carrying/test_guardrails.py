@@ -9,7 +9,7 @@ import pytest
 from liyagent.agents.models import Agent
 from liyagent.providers.types import Finish, ModelAnswer, Role
 from runs.checkpoint import load, open_checkpoint
-from runs.models import Run
+from runs.models import Part, Run
 from runs.transcript import read_transcript
 from tests.unit.runs.carrying.conftest import World, calls, never, says
 from tests.unit.runs.carrying.vendor import Killed, die_before_effect
@@ -135,6 +135,27 @@ def test_a_masked_run_is_told_of_once_however_often_it_is_resumed(world: World) 
     assert world.process("second").carry().status == "answered"
     assert len(world.audit("agent.guardrail")) == 2
     assert world.model.asked[1].messages[0].text == "[email] has [no-keys]"
+
+
+@pytest.mark.parametrize("recording", ["full", "metadata"])
+def test_a_refused_task_is_not_kept_sealed_either(world: World, recording: str) -> None:
+    """By the first attempt, or by a resume of a run that has taken a step."""
+    Agent.objects.update(recording=recording)
+    world.start(calls(LOOK), says("done"), task="use AKIA1234")
+    first = world.process("first")
+    die_before_effect("look")
+    with pytest.raises(Killed):
+        first.carry()
+    assert Part.objects.count() == 2
+    guard(input=[NO_KEYS])
+    world.lapse(first)
+    world.start(says("done"), task="use AKIA1234")
+    second = world.process("second")
+    for run_id, attempt in second.take():
+        ended = second.go_on(run_id, attempt)
+        assert (ended.error, ended.parts) == ("guardrail.input", 0)
+        assert read_transcript(ended)["messages"] == []
+    assert not Part.objects.exists()
 
 
 def test_a_refused_task_stands_nowhere_in_the_events_of_a_run_recorded_in_full(
