@@ -101,7 +101,7 @@ def test_the_mark_is_asked_when_the_child_can_take_the_bytes_and_not_before(
         return True
 
     # A line that leaves no page of the pipe free: the next one has begun to be written, and not to leave.
-    long = a_payload(args={"title": "x" * 64_000}, key="long", timeout_seconds=0.3)
+    long = a_payload(args={"title": "x" * 64_000}, key="long", timeout_seconds=1.0)
     with ThreadPoolExecutor(2) as pool:
         filling = pool.submit(mcp.call, server.address, long, always)
         until(has_begun_to_leave)

@@ -87,7 +87,7 @@ def twice(
     try:
         yield it
     finally:
-        it.carriers.end(seconds=10)
+        it.carriers.end(seconds=30)
 
 
 @pytest.mark.field("FL-21")
@@ -132,7 +132,7 @@ def test_four_are_carried_at_once_each_by_a_holder_of_its_own_and_the_rest_stay_
 
     twice.until(is_claimed, looks=False)
     assert Run.objects.get(id=victim.id).last_loss == "proof"
-    twice.carriers.end(seconds=10)
+    twice.carriers.end(seconds=30)
     assert carried() == []
     assert sorted(heads(*runs, of="losses")) == [2] * (len(runs) - 1) + [3]
     assert sorted(heads(*runs, of="handovers")) == [0] * 3 + [1] * (MOST_CARRIERS - 1)

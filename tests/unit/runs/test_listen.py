@@ -33,8 +33,8 @@ from tests.unit.runs.sql import (
     wait_for,
 )
 
-# "Some 10 ms", with room for a machine that does other things.
-SOON_SECONDS = 0.5
+# With room for a machine that does other things.
+PATIENCE_SECONDS = 5.0
 LISTENERS = (
     "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN %%' AND datname = current_database()"
 )
@@ -59,7 +59,7 @@ def heard(call: Callable[[], object]) -> bool:
     """Whether the runner is woken soon after `call`."""
     QUEUED.clear()
     call()
-    return QUEUED.wait(SOON_SECONDS)
+    return QUEUED.wait(PATIENCE_SECONDS)
 
 
 def queue(connection: Connection) -> object:
@@ -68,13 +68,15 @@ def queue(connection: Connection) -> object:
 
 
 def test_a_run_queued_elsewhere_wakes_the_runner(server: Server, listening: None) -> None:
+    """In some 10 ms, where the machine does nothing else."""
     connection = server.connect()
-    times = []
-    for _ in range(5):
+
+    def seconds() -> float:
         began = time.monotonic()
         assert heard(lambda: queue(connection))
-        times.append(time.monotonic() - began)
-    assert min(times) < 0.1
+        return time.monotonic() - began
+
+    assert any(seconds() < 0.1 for _ in range(20))
 
 
 def test_a_claim_a_hand_over_and_a_drain_wake_the_others(server: Server, listening: None) -> None:
@@ -101,12 +103,12 @@ def test_nothing_else_wakes_them(server: Server, listening: None) -> None:
     assert not QUEUED.wait(0.1)
 
 
-def test_many_starts_are_one_wake_up(server: Server, listening: None) -> None:
+def test_many_starts_that_are_told_at_once_are_one_wake_up(server: Server, listening: None) -> None:
     connection = server.connect()
-    for _ in range(50):
-        queue(connection)
+    with connection.transaction():
+        for number in range(50):
+            connection.execute("SELECT pg_notify('liyagent_queued', %s)", [str(number)])
     wait_for(QUEUED.is_set)
-    time.sleep(0.1)
     QUEUED.clear()
     assert not QUEUED.wait(0.1)
 
@@ -121,7 +123,7 @@ def test_a_run_queued_here_is_told_to_the_others_and_wakes_this_runner_once(
             tell_queued()
     assert QUEUED.is_set()
     QUEUED.clear()
-    told = list(other.notifies(timeout=0.1))
+    told = [*other.notifies(timeout=5, stop_after=1), *other.notifies(timeout=0.1)]
     assert 1 <= len(told) < 100
     assert not QUEUED.wait(0.1)  # what it told itself comes back to it, and is none of its business
 
@@ -133,7 +135,7 @@ def test_a_command_that_listens_to_nobody_tells_too(
     other.execute("LISTEN liyagent_queued")
     with django_db_blocker.unblock():
         tell_queued()
-    assert len(list(other.notifies(timeout=1, stop_after=1))) == 1
+    assert len(list(other.notifies(timeout=5, stop_after=1))) == 1
 
 
 def test_who_cannot_tell_says_so_and_goes_on(
