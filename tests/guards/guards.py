@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from tests.guards.alone import ALONE
 from tests.guards.guard import Guard
+from tests.guards.keeping import KEEPING
 from tests.guards.models import MODELS
 from tests.guards.monitoring import MONITORING
+from tests.guards.outside import OUTSIDE
 from tests.guards.taking_over import TAKING_OVER
 from tests.guards.tool_guards import TOOL_GUARDS
 
@@ -56,6 +58,8 @@ GUARDS: tuple[Guard, ...] = (
     *TAKING_OVER,
     *MODELS,
     *MONITORING,
+    *OUTSIDE,
+    *KEEPING,
     *_fence(
         "the step",
         "parts = p_part + 1,\n            timeline = liyagent_timeline()",

@@ -69,4 +69,34 @@ MODELS: tuple[Guard, ...] = (
         replace="        if False:\n",
         tests=("tests/unit/runs/test_ask.py::test_patience_counts_from_the_first_try",),
     ),
+    Guard(
+        name="model: an endpoint's wish is bounded",
+        file="liyagent/providers/endpoint_errors.py",
+        search="return min(max(seconds, 0.0), MOST_WAIT_SECONDS)",
+        replace="return max(seconds, 0.0)",
+        tests=("tests/unit/providers/test_openai.py::test_the_endpoints_own_wish_is_handed_on",),
+    ),
+    Guard(
+        name="model: a wish holds the others back for a minute at most",
+        file="runs/ask.py",
+        search="min(error.retry_after_seconds or 0.0, LONGEST_HOLD_SECONDS)",
+        replace="(error.retry_after_seconds or 0.0)",
+        tests=(
+            "tests/unit/runs/test_ask.py::test_a_wish_of_an_hour_holds_the_other_runs_back_for_a_minute_at_most",
+        ),
+    ),
+    Guard(
+        name="model: a stream is bounded",
+        file="liyagent/providers/endpoint.py",
+        search="_bounded(response.iter_bytes(), MOST_STREAM_BYTES, patience)",
+        replace="_bounded(response.iter_bytes(), 1 << 60, patience)",
+        tests=(f"{STREAMS}test_a_stream_larger_than_can_be_kept_is_unavailable",),
+    ),
+    Guard(
+        name="model: a block told again in a stream is one call (anthropic)",
+        file="liyagent/providers/anthropic_stream.py",
+        search='self._latest[number] = (number, text_of(block.get("id")))',
+        replace='self._latest[number] = (len(self._blocks), text_of(block.get("id")))',
+        tests=(f"{MESSAGES}test_three_calls_are_three_however_often_they_are_told",),
+    ),
 )

@@ -42,4 +42,47 @@ TOOL_GUARDS = (
             "tests/unit/gateway/test_report.py::test_a_vendor_named_its_facts_are_proposed_where_the_tool_passes_the_field_on",
         ),
     ),
+    Guard(
+        name="the mark is asked before a byte leaves by stdio",
+        file="liyagent/gateway/stdio.py",
+        search="            exchange.before_bytes()\n",
+        replace="            pass\n",
+        tests=(
+            "tests/unit/gateway/test_stdio.py::test_not_one_byte_of_a_call_leaves_once_its_mark_has_lapsed",
+        ),
+    ),
+    Guard(
+        name="a command gets of our environment what is named",
+        file="liyagent/gateway/stdio_child.py",
+        search="            env=environment,\n",
+        replace="            env={**os.environ, **environment},\n",
+        tests=(
+            "tests/unit/gateway/test_stdio.py::test_of_our_environment_a_command_gets_what_its_registration_names",
+        ),
+    ),
+    Guard(
+        name="many calls fetch one token",
+        file="liyagent/gateway/oauth.py",
+        search="        async with self._locks.setdefault(credentials, anyio.Lock()):\n",
+        replace="        if True:\n",
+        tests=("tests/unit/gateway/test_oauth.py::test_many_calls_at_once_fetch_one_token",),
+    ),
+    Guard(
+        name="rights are those of the configuration version",
+        file="liyagent/gateway/run_as.py",
+        search="_known.at(version).of(principal)",
+        replace="_known.at(1).of(principal)",
+        tests=(
+            "tests/unit/gateway/test_run_as.py::test_a_right_taken_away_in_whatever_way_is_gone_with_the_next_version",
+        ),
+    ),
+    Guard(
+        name="what leaves is what the gates left",
+        file="liyagent/gateway/call.py",
+        search="    payload = prepare(verdict.call, scope.step_key(verdict.call))\n",
+        replace="    payload = prepare(call, scope.step_key(call))\n",
+        tests=(
+            "tests/unit/gateway/test_data_policy.py::test_what_is_masked_is_keyed_marked_and_sent",
+        ),
+    ),
 )
