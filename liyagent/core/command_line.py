@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NoReturn
 
-from django.core.management import execute_from_command_line
+from django.core.management import CommandParser, execute_from_command_line
 from django.db import Error, OperationalError
 
 from liyagent.core.errors import LiyagentError
@@ -24,11 +26,12 @@ def run(arguments: Sequence[str]) -> str | None:
     """
     try:
         _check_text(arguments)
-        if sys.stdout is None:
+        if _is_closed(sys.stdout):
             raise OutputRefused(
                 "standard output is closed; send it to /dev/null if nobody reads it"
             )
-        execute_from_command_line(list(arguments))
+        with _one_line_for_wrong_usage():
+            execute_from_command_line(list(arguments))
         sys.stdout.flush()
     except LiyagentError as error:
         _raise_if_asked(arguments)
@@ -42,6 +45,27 @@ def run(arguments: Sequence[str]) -> str | None:
         _throw_away_output()
         return _line(f"system.refused: {error}; `--traceback` shows where it happened")
     return None
+
+
+@contextmanager
+def _one_line_for_wrong_usage() -> Iterator[None]:
+    """argparse would print the whole usage, up to six lines, before it says what was wrong."""
+    theirs = CommandParser.error
+
+    def refuse(parser: CommandParser, message: str) -> NoReturn:
+        raise BadArgument(f"{message}; `{parser.prog} --help` shows what it takes")
+
+    # Django has no other place for it.
+    CommandParser.error = refuse  # type: ignore[assignment, method-assign]
+    try:
+        yield
+    finally:
+        CommandParser.error = theirs  # type: ignore[method-assign]
+
+
+def _is_closed(stream: object) -> bool:
+    """Python has no stream for a file number that was closed before it began, whatever its types say."""
+    return stream is None
 
 
 def _throw_away_output() -> None:

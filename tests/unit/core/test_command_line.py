@@ -35,6 +35,22 @@ def refusal(answer: subprocess.CompletedProcess[bytes]) -> str:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["runs"],
+            "argument.bad: the following arguments are required: verb; `manage.py runs --help`",
+        ),
+        (["runs", "fly"], "argument.bad: argument verb: invalid choice: 'fly'"),
+        (["runs", "list", "--nothing"], "argument.bad: unrecognized arguments: --nothing"),
+        (["runs", "stop", "x"], "are required: --reason; `manage.py runs stop --help` shows what"),
+    ],
+)
+def test_wrong_usage_is_one_line_that_names_the_help(arguments: list[str], said: str) -> None:
+    assert said in refusal(manage(*arguments))
+
+
+@pytest.mark.parametrize(
     ("output", "said"),
     [
         ("/dev/full", "system.refused: [Errno 28]"),
