@@ -47,7 +47,6 @@ def test_a_sweep_does_not_look_at_the_runs_of_living_holders(server: Server) -> 
     assert value(here, lost, dead) == MANY - 100
 
 
-@pytest.mark.field("FL-41")
 def test_a_look_for_missing_keys_does_not_look_at_runs_whose_key_is_there(server: Server) -> None:
     here = server.connect()
     add_holder(here)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from io import StringIO
 
 import pytest
+from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from liyagent.core.errors import Conflict
@@ -130,6 +132,34 @@ def test_nothing_is_sealed_anew_while_a_living_process_does_not_know_the_key(
         reseal(actor="olga")
     assert use_of(old[0]).queued == 1
     assert (use_of("k2").known_by, use_of("k2").processes) == (0, 1)
+
+
+def report() -> dict[str, tuple[str, list[str], str]]:
+    """Of each key what the command tells: what it does here, how many runs in each state, whether it may go."""
+    told = StringIO()
+    call_command("seals", "report", stdout=told)
+    rows = [line.split() for line in told.getvalue().splitlines()[1:]]
+    return {row[0]: (row[1], row[-6:-1], row[-1]) for row in rows}
+
+
+@pytest.mark.field("FL-41")
+def test_the_command_tells_how_much_an_older_key_still_seals_and_when_it_may_go(
+    world: World, settings: Settings
+) -> None:
+    old = settings.LIYAGENT.seal_keys[0]
+    leave_in_the_middle(world)
+    with_ring(settings, NEW, old)
+    forget_processes(world)
+    second = world.process("second")
+    ((run_id, attempt),) = second.take()
+    assert report()[old[0]] == ("opens", ["1", "0", "0", "0", "0"], "no")
+    with pytest.raises(CommandError, match="an older key is still needed"):
+        call_command("seals", "reseal", stdout=StringIO(), stderr=StringIO())
+    second.go_on(run_id, attempt)
+    assert report()[old[0]] == ("opens", ["0", "0", "0", "0", "1"], "no")
+    call_command("seals", "reseal", stdout=StringIO(), stderr=StringIO())
+    assert report()[old[0]] == ("opens", ["0", "0", "0", "0", "0"], "yes")
+    assert report()["k2"] == ("seals", ["0", "0", "0", "0", "1"], "no")
 
 
 def test_a_run_that_this_ring_does_not_open_is_told_and_left_as_it_is(
