@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from liyagent.access.permissions import OPERATE, READ_WORDS
 from liyagent.core.console import ReasonForm, action
 from liyagent.core.errors import LiyagentError
-from liyagent.core.moments import age, shown_now, when
+from liyagent.core.moments import age, shown_now, span, when
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
@@ -35,10 +35,10 @@ from runs.filters import (
 )
 from runs.head import BODIES, lease_of, takeovers_of
 from runs.models import Call, Run, RunStatus
-from runs.run_page import MOST_UNKNOWN, answer_shown, page_of, unknown_of
+from runs.run_page import MOST_UNKNOWN, answer_shown, page_of, place_of, unknown_of
 from runs.stop import stop_run
 from runs.unknown import with_unknown_writes
-from runs.wording import FINDINGS, SETTLEMENTS, in_words
+from runs.wording import FINDINGS, INTENTS, SETTLEMENTS, in_words
 
 LONGEST_REASON = 90
 # So many are asked about, and stopped, at once.
@@ -78,6 +78,7 @@ class RunAdmin(ReadOnlyAdmin):
     search_help_text = "A run's id, its correlation id or its mission, in full"
     sortable_by = ()
     ordering = ("-created_at", "-id")
+    words_if_empty = "No run was started yet."
     actions = ("stop_chosen",)
     list_before_template = "admin/runs/run/about.html"
     actions_detail = ("stop",)
@@ -268,15 +269,23 @@ class RunAdmin(ReadOnlyAdmin):
 class CallAdmin(ReadOnlyAdmin):
     """Marked writes, newest first; where nothing is chosen those in doubt. Decisions on them are made elsewhere."""
 
-    list_display = ("marked", "state", "call", "read_back", "looked_again", "run_link", "key")
-    list_display_links = ("marked",)
+    list_display = ("run_link", "call", "state", "read_back", "looked_again", "marked", "key")
+    list_display_links = ("call",)
     list_filter = (ByDoubt, "intent")
     search_fields = ("run_id",)
     search_help_text = "A run's id, or a step key (of the newest 20,000 marked writes), in full"
     sortable_by = ()
     ordering = ("-id",)
-    exclude = ("sealed", "outcome")
     list_before_template = "admin/runs/call/about.html"
+    words_if_empty = "No write is in doubt."
+    fieldsets = (
+        (None, {"fields": ("run_link", "call", "state", "read_back", "looked_again", "key")}),
+        ("Times", {"fields": ("marked", "could_arrive_until", "settled")}),
+        (
+            "How it was marked",
+            {"fields": ("stood_for", "approval", "attempt_shown", "carried_by", "has_key", "deduped", "model_id", "digest")},
+        ),
+    )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Leave the sealed bytes in the database."""
@@ -337,14 +346,69 @@ class CallAdmin(ReadOnlyAdmin):
 
     @admin.display(description="run")
     def run_link(self, call: Call) -> SafeString:
-        """Lead to the run."""
-        address = reverse("admin:runs_run_change", args=[call.run_id])
+        """Lead to it on its run's page."""
+        address = reverse("admin:runs_run_change", args=[call.run_id]) + place_of(call)
         return format_html('<a class="liy-link liy-mono" href="{}">{}</a>', address, call.run_id)
 
     @admin.display(description="step key")
     def key(self, call: Call) -> SafeString:
         """The key to look for at the vendor, in full."""
         return format_html('<span class="liy-mono liy-wrap">{}</span>', cell(call.step_key))
+
+    @admin.display(description="could arrive until")
+    def could_arrive_until(self, call: Call) -> SafeString:
+        """Until when its last sending could still go out."""
+        return when(call.deadline)
+
+    @admin.display(description="settled")
+    def settled(self, call: Call) -> SafeString:
+        """When it was known what became of it."""
+        return when(call.settled_at)
+
+    @admin.display(description="marked as")
+    def stood_for(self, call: Call) -> str:
+        """What its mark stood for, in words."""
+        return cell(in_words(INTENTS, call.intent))
+
+    @admin.display(description="approval")
+    def approval(self, call: Call) -> str:
+        """The approval that it waits for or was let through by."""
+        return cell(call.approval_id) if call.approval_id else "none was asked for"
+
+    @admin.display(description="attempt of the run")
+    def attempt_shown(self, call: Call) -> str:
+        """By which attempt of its run it was marked."""
+        return cell(call.attempt)
+
+    @admin.display(description="marked by")
+    def carried_by(self, call: Call) -> SafeString:
+        """The process that marked it, by name where it lives."""
+        name = Holder.objects.filter(id=call.holder).values_list("name", flat=True).first()
+        told = name or "a process that is gone"
+        return format_html('{} <span class="liy-age liy-mono">{}</span>', cell(told), call.holder)
+
+    @admin.display(description="its step key is")
+    def has_key(self, call: Call) -> str:
+        """Whether the key follows from what names the call, so that a second sending has the same."""
+        if call.has_identity:
+            return "made of the model's id of the call: the same at each sending"
+        return "a new one: the model's id names no single call, so it is never sent again"
+
+    @admin.display(description="the vendor dedupes on it")
+    def deduped(self, call: Call) -> str:
+        """How long a second sending with the same key does nothing."""
+        seconds = call.key_window_seconds
+        return f"for {span(seconds)}" if seconds else "no: it is not sent a second time"
+
+    @admin.display(description="the model's id of it")
+    def model_id(self, call: Call) -> str:
+        """By what the model knows it."""
+        return cell(call.provider_call_id)
+
+    @admin.display(description="digest of what was meant")
+    def digest(self, call: Call) -> SafeString:
+        """What tells a write that was meant before."""
+        return format_html('<span class="liy-mono liy-wrap">{}</span>', cell(call.intent_digest))
 
 
 STOP_HEADS = ("Run", "Agent", "Status", "Started", "Steps")

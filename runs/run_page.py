@@ -15,6 +15,7 @@ from liyagent.core.tables import visible
 from runs.head import answer_of
 from runs.models import Call, Run
 from runs.unknown import UNKNOWN
+from runs.wording import FACTS, fact_in_words, in_words
 
 STEPS_A_PAGE = 50
 MOST_EVENTS = 2000
@@ -23,16 +24,6 @@ MOST_UNKNOWN = 100
 # Of each word field this much is shown; it is cut in the database, so that a large result is never read whole.
 LONGEST_WORDS = 4000
 LONGEST_ANSWER = 20_000
-SHOWN_KINDS = (
-    "step",
-    "tool.call",
-    "run.started",
-    "run.resumed",
-    "run.handed_over",
-    "guardrail",
-    "gap",
-    "run.ended",
-)
 
 # From which event on the page's steps are told, and where the next page's begin. No content is read for it.
 STEP_NUMBERS = """
@@ -147,6 +138,12 @@ def unknown_of(run: Run) -> list[Call]:
     return list(rows.defer("sealed", "outcome").order_by("step", "index")[:MOST_UNKNOWN])
 
 
+def place_of(call: Call) -> str:
+    """Return where on its run's page a call stands: the page of its step, and the line there."""
+    page = max(0, call.step - 1) // STEPS_A_PAGE + 1
+    return f"?steps={page}#call-{call.step}-{call.index}"
+
+
 def answer_shown(run: Run) -> tuple[str, str]:
     """Return the answer of an ended run and, where there is none to show, why."""
     told = answer_of(run)
@@ -208,7 +205,7 @@ def _add_event(
         step.calls.append(_call_of(told, at))
     else:
         shown = {
-            name: shown_words(value)
+            in_words(FACTS, name): shown_words(fact_in_words(name, value))
             for name, value in told.items()
             if name not in {"withheld", "step"}
         }

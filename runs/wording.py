@@ -1,8 +1,9 @@
-"""Settlements, findings and causes in the words of a page."""
+"""What is stored of runs, calls and events in the words of a page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 SETTLEMENTS: Mapping[str, str] = {
     "answered": "by the server's answer",
@@ -28,7 +29,55 @@ CAUSES: Mapping[str, str] = {
     "thread": "the thread that carried it was gone",
 }
 
+INTENTS: Mapping[str, str] = {
+    "sending": "about to be sent",
+    "held": "held for a person",
+}
+EVENTS: Mapping[str, str] = {
+    "run.started": "Started",
+    "run.resumed": "Taken over after a loss",
+    "run.handed_over": "Handed over by a process that stops",
+    "run.ended": "Ended",
+    "agent.guardrail": "A guardrail acted",
+    "gap": "Events are missing here",
+    "step": "A model step",
+    "tool.call": "A call",
+}
+FACTS: Mapping[str, str] = {
+    "cause": "how the death was seen",
+    "losses": "losses so far",
+    "holder": "process",
+    "calls": "calls that were left",
+    "unsettled": "calls not settled",
+    "entry": "came in by",
+    "error": "code",
+    "cost_micros": "cost, in millionths",
+    "input_tokens": "tokens in",
+    "output_tokens": "tokens out",
+    "withheld": "not shown to you",
+}
+
 
 def in_words(known: Mapping[str, str], value: str) -> str:
     """Return what a stored word means; one that is not known as it is."""
     return known.get(value, value.replace("_", " "))
+
+
+def fact_in_words(name: str, value: Any) -> Any:
+    """Return a fact of an event with its stored words told; what holds none as it is.
+
+    Calls that a dead process left are told a line each, how they were settled beside them.
+    """
+    if name == "cause" and isinstance(value, str):
+        return in_words(CAUSES, value)
+    if name == "calls" and isinstance(value, list):
+        lines = [_left_call(it) for it in value if isinstance(it, Mapping)]
+        return "\n".join(lines) if len(lines) == len(value) and lines else value or "none"
+    if name == "unsettled" and not value:
+        return "none"
+    return "-" if value in ("", None) else value
+
+
+def _left_call(call: Mapping[str, Any]) -> str:
+    settlement = str(call.get("settlement") or "")
+    return f"{call.get('call')}: {in_words(SETTLEMENTS, settlement) or '-'}"

@@ -38,6 +38,9 @@ class ApiKeyAdmin(ReadOnlyAdmin):
     list_filter = (("revoked_at", admin.EmptyFieldListFilter),)
     list_select_related = ("user",)
     search_fields = ("name", "prefix", "user__username")
+    words_if_empty = (
+        "There is no key yet: `manage.py apikeys create`, or the API, makes one and shows it once."
+    )
     sortable_by = ()
     fields = (
         "shown_name",
@@ -183,6 +186,7 @@ class UserAdmin(DjangoUserAdmin[User], ConsoleAdmin):
     list_display = ("username", "state", "roles", "email", "last_seen")
     list_filter = ("is_active", "is_superuser", "groups")
     sortable_by = ("username",)
+    words_if_empty = "There is no user."
     actions = ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -245,6 +249,7 @@ class GroupAdmin(DjangoGroupAdmin, ConsoleAdmin):
     paginator: ClassVar[Any] = BoundedPaginator
     list_display = ("name", "held")
     sortable_by = ("name",)
+    words_if_empty = "There is no group: users have what they were given each."
     actions = ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -46,12 +46,37 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
+# What each of these fields is, with something that it takes.
+EXAMPLES: dict[str, tuple[str, Any]] = {
+    "channels": ('The ways in by which it may be started; ["*"] for any.', ["api", "cli"]),
+    "tool_patterns": (
+        "The tools it is offered, by server and name; an empty list offers none.",
+        ["jira/create_issue", "servicenow/*"],
+    ),
+    "guardrails": (
+        "What may not go into its model, and what may not come out of it. Kinds of checks: length, pattern, personal_data.",
+        {
+            "input": [{"kind": "length", "most": 20000}],
+            "output": [{"kind": "personal_data", "what": ["email"], "action": "mask"}],
+        },
+    ),
+    "hooks": (
+        "The operator's own code around its steps and calls, by registered name, asked in this order.",
+        ["log_calls", "refuse_deletes"],
+    ),
+}
+
+
 class AgentForm(forms.ModelForm[Agent]):
     """Checks as a file is checked."""
 
     class Meta:
         model = Agent
         fields = tuple(CHECKS)
+        help_texts: ClassVar = {
+            name: f"{told} Example: {json.dumps(example)}"
+            for name, (told, example) in EXAMPLES.items()
+        }
 
     def definition(self) -> dict[str, Any]:
         """Return what the form holds as a definition; a key once given stays."""
@@ -86,6 +111,7 @@ class AgentAdmin(VerbAdmin):
     list_filter = ("is_contained", "is_enabled", "provider", "write_posture", "recording")
     search_fields = ("key", "name")
     sortable_by = ("key",)
+    words_if_empty = "There is no agent yet: `manage.py agents load` reads them from files."
     actions = ("contain", "release")
     actions_list = ("contain_everything", "release_everything")
     actions_detail = ("contain_one", "release_one")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +19,8 @@ from liyagent.core.moments import when
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell, visible
 
-LONGEST_DETAIL = 200
+LONGEST_DETAIL = 300
+DEEPEST = 4
 
 
 @admin.register(AuditRow)
@@ -37,6 +39,7 @@ class AuditRowAdmin(ReadOnlyAdmin):
     search_fields = ("action",)
     search_help_text = "A run's id, a mission or an action such as agent.contained, in full"
     sortable_by = ()
+    words_if_empty = "Nothing was recorded yet."
     ordering = ("-id",)
     fields = (
         "happened",
@@ -92,14 +95,48 @@ class AuditRowAdmin(ReadOnlyAdmin):
     @admin.display(description="detail")
     def short_detail(self, row: AuditRow) -> SafeString:
         """The beginning of the detail."""
-        text = ", ".join(
-            f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in row.detail.items()
-        )
+        text = "\n".join(lines_of(row.detail))
         cut = text if len(text) <= LONGEST_DETAIL else f"{text[:LONGEST_DETAIL]}…"
-        return format_html('<span class="liy-wrap">{}</span>', cell(cut))
+        return format_html('<div class="liy-words">{}</div>', cut or "-")
 
     @admin.display(description="detail")
     def shown_detail(self, row: AuditRow) -> SafeString:
         """All of the detail."""
-        text = json.dumps(row.detail, indent=2, ensure_ascii=False)
-        return format_html('<div class="liy-words liy-mono">{}</div>', visible(text))
+        text = "\n".join(lines_of(row.detail))
+        return format_html('<div class="liy-words">{}</div>', text or "-")
+
+
+def lines_of(detail: Mapping[str, Any], depth: int = 0) -> list[str]:
+    """Return a line `name: value` for each part, what is within one indented below it.
+
+    What is invisible is written out, and so are line ends within a text: no value can pass for a line of its own.
+    """
+    lines: list[str] = []
+    for name, value in detail.items():
+        head = f"{'  ' * depth}{on_one_line(name)}:"
+        parts = parts_of(value)
+        if not parts:
+            lines.append(f"{head} {on_one_line(value)}")
+        elif depth < DEEPEST:
+            lines += [head, *lines_of(parts, depth + 1)]
+        else:
+            lines.append(f"{head} {visible(json.dumps(value, ensure_ascii=False))}")
+    return lines
+
+
+def parts_of(value: Any) -> Mapping[str, Any]:
+    """Return what is within a value, by name or number; nothing for one that fits on a line."""
+    if isinstance(value, dict):
+        return value
+    is_list = isinstance(value, list) and any(isinstance(it, dict | list) for it in value)
+    return {str(number): it for number, it in enumerate(value, 1)} if is_list else {}
+
+
+def on_one_line(value: Any) -> str:
+    """Return a plain value, or a list of them, on one line."""
+    if isinstance(value, list):
+        return ", ".join(on_one_line(it) for it in value) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = "" if value is None or value == {} else str(value)
+    return visible(text.replace("\n", "\\n").replace("\t", "\\t")) or "-"

@@ -59,6 +59,8 @@ class ConsoleAdmin(ThemedAdmin):  # type: ignore[misc]
     show_full_result_count = False
     paginator: ClassVar[Any] = BoundedPaginator
     list_disable_select_all = True
+    # What an empty list says where nothing was chosen.
+    words_if_empty = "There is nothing here yet."
 
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any]

@@ -26,10 +26,10 @@ from liyagent.gateway.filters import ByApproval
 from liyagent.gateway.models import DataPolicy, Policy, Tool, ToolServer
 from liyagent.gateway.policy_pages import DataPolicyAdmin, PolicyAdmin
 from liyagent.gateway.servers import remove_server, save_server, set_contract, switch_server
-from liyagent.gateway.states import in_doubt_of
+from liyagent.gateway.states import catalogue_state, in_doubt_of, server_state, tool_state
 from liyagent.gateway.sync import sync_server
 
-LONGEST_ERROR = 200
+LONGEST_STATE = 240
 MOST_CHOSEN = 50
 MOST_DIFFERENCES = 2000
 TOLD = ("description", "schema", "hints")
@@ -79,6 +79,7 @@ class ToolServerAdmin(VerbAdmin):
     list_filter = ("transport", "is_enabled")
     search_fields = ("key", "name")
     sortable_by = ("key",)
+    words_if_empty = "There is no tool server yet: runs have no tools."
     actions_detail = ("sync", "switch", "remove")
     readonly_fields = ("state", "read_at")
     fieldsets = (
@@ -102,16 +103,13 @@ class ToolServerAdmin(VerbAdmin):
         """Say in words whether its tools can be read."""
         if not server.pk:
             return format_html("{}", "not saved yet")
-        if not server.is_enabled:
-            return pill("switched off", WARN)
-        if server.catalogue_error:
-            error = server.catalogue_error
-            cut = error if len(error) <= LONGEST_ERROR else f"{error[:LONGEST_ERROR]}…"
-            return format_html(
-                '{} <span class="liy-age liy-wrap">since {}: {}</span>',
-                pill("catalogue unreadable", BAD), when(server.catalogue_error_since), cell(cut),
-            )  # fmt: skip
-        return pill("ok", GOOD) if server.catalogue_read_at else pill("not read yet", WARN)
+        told = catalogue_state(server)
+        cut = told if len(told) <= LONGEST_STATE else f"{told[:LONGEST_STATE]}…"
+        kind = GOOD if server.is_enabled and server.catalogue_read_at else WARN
+        return format_html(
+            '{} <span class="liy-age liy-wrap">catalogue {}</span>',
+            pill(server_state(server), BAD if server.catalogue_error else kind), cell(cut),
+        )  # fmt: skip
 
     @admin.display(description="reached by")
     def shown_address(self, server: ToolServer) -> SafeString:
@@ -238,6 +236,7 @@ class ToolAdmin(VerbAdmin):
     list_filter = (ByApproval, "effect", "is_offered", "server")
     search_fields = ("name", "server__key")
     sortable_by = ()
+    words_if_empty = "There is no tool yet: tools come with a server's catalogue, once it was read."
     list_select_related = ("server",)
     formfield_overrides = {models.JSONField: json_field()}
     readonly_fields = ("tool", "state", "difference", "shown_description", "shown_schema")
@@ -303,12 +302,9 @@ class ToolAdmin(VerbAdmin):
 
     @admin.display(description="state")
     def state(self, tool: Tool) -> SafeString:
-        """Whether it is offered and approved."""
-        if not tool.is_offered:
-            return pill("not offered", QUIET)
-        if tool.is_approved:
-            return pill("approved", GOOD)
-        return pill("changed, to approve" if tool.approved_fingerprint else "new, to approve", BAD)
+        """Whether it is offered, and waits for approval."""
+        kind = GOOD if tool.is_approved else BAD
+        return pill(tool_state(tool), kind if tool.is_offered else QUIET)
 
     @admin.display(description="what changed since it was approved")
     def difference(self, tool: Tool) -> SafeString:

@@ -34,6 +34,7 @@ class PolicyAdmin(VerbAdmin):
     list_filter = ("is_active",)
     search_fields = ("name",)
     sortable_by = ()
+    words_if_empty = "There is no policy yet: none permits a call."
     fields = ("name", "text", "note")
     actions_detail = ("put_into_force",)
 
@@ -151,6 +152,7 @@ class DataPolicyAdmin(VerbAdmin):
     list_filter = ("is_enabled", "kind", "action")
     search_fields = ("name",)
     sortable_by = ()
+    words_if_empty = "There is no data policy yet: none masks or refuses anything."
     actions_detail = ("switch", "remove")
 
     def get_readonly_fields(

@@ -17,12 +17,33 @@ from liyagent.leases.models import Holder, Lease
 class HolderAdmin(ReadOnlyAdmin):
     """Which processes live, and until when."""
 
-    list_display = ("shown_name", "state", "shown_pid", "renewed_by", "born", "shown_id")
+    list_display = (
+        "shown_name",
+        "state",
+        "renewed_by",
+        "shown_lock",
+        "shown_pid",
+        "born",
+        "shown_id",
+    )
     list_display_links = ("shown_name",)
     list_filter = ("is_draining",)
+    list_before_template = "admin/leases/holder/about.html"
     search_fields = ("name",)
     sortable_by = ()
     ordering = ("-renew_by",)
+    words_if_empty = "No process lives now: nothing carries a run."
+    fields = (
+        "shown_name",
+        "state",
+        "renewed_by",
+        "shown_lock",
+        "shown_pid",
+        "born",
+        "shown_id",
+        "formats",
+        "key_ids",
+    )
 
     @admin.display(description="process")
     def shown_name(self, holder: Holder) -> str:
@@ -49,6 +70,19 @@ class HolderAdmin(ReadOnlyAdmin):
         """Until when all it holds stands."""
         return when(holder.renew_by)
 
+    @admin.display(description="lives by")
+    def shown_lock(self, holder: Holder) -> SafeString:
+        """The key of its life-lock, and the session that keeps it; without one it is left to lapse."""
+        if holder.life_lock is None:
+            return format_html(
+                '{} <span class="liy-age liy-wrap">{}</span>',
+                pill("its lease alone", WARN), "no life-lock: other hosts wait until it has lapsed",
+            )  # fmt: skip
+        return format_html(
+            '<span class="liy-mono">life-lock {}</span> <span class="liy-age">kept by session {}</span>',
+            holder.life_lock, cell(holder.backend_pid),
+        )  # fmt: skip
+
     @admin.display(description="since")
     def born(self, holder: Holder) -> SafeString:
         """When this life of it began."""
@@ -65,8 +99,11 @@ class LeaseAdmin(ReadOnlyAdmin):
     """Who has a named right."""
 
     list_display = ("name", "held_by", "epoch", "until_when")
+    list_before_template = "admin/leases/lease/about.html"
     search_fields = ("name",)
     sortable_by = ()
+    words_if_empty = "No right is leased now."
+    fields = ("name", "held_by", "epoch", "until_when")
 
     @admin.display(description="held by")
     def held_by(self, lease: Lease) -> SafeString:

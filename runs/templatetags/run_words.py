@@ -11,7 +11,8 @@ from django.utils.safestring import SafeString
 from liyagent.core import moments
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
 from liyagent.core.tables import cell
-from runs.wording import CAUSES, FINDINGS, SETTLEMENTS, in_words
+from runs.run_page import place_of
+from runs.wording import CAUSES, EVENTS, FINDINGS, SETTLEMENTS, in_words
 
 register = template.Library()
 FATES = {"done": GOOD, "failed": WARN, "refused": WARN, "held": WARN, "unknown": BAD}
@@ -51,3 +52,15 @@ def finding(value: str) -> str:
 def cause(value: Any) -> str:
     """Say how a death was seen."""
     return cell(in_words(CAUSES, str(value or "")))
+
+
+@register.filter
+def event(kind: str) -> str:
+    """Say what kind of event it is."""
+    return cell(EVENTS.get(kind, kind))
+
+
+@register.filter
+def place(call: Any) -> str:
+    """Return where on its run's page a call stands."""
+    return place_of(call)

@@ -144,7 +144,7 @@ def test_a_run_shows_its_lease_calls_and_takeovers(root: Client, run: Run) -> No
 
 def test_a_marked_call_leads_to_its_run_and_shows_no_bytes(root: Client, run: Run) -> None:
     page = text(root.get("/admin/runs/call/?q=the-step-key"))
-    assert f'href="/admin/runs/run/{run.id}/change/"' in page
+    assert f'href="/admin/runs/run/{run.id}/change/?steps=1#call-1-0"' in page
     call = Call.objects.get()
     assert "sealed-bytes" not in text(root.get(f"/admin/runs/call/{call.pk}/change/"))
 
@@ -207,15 +207,16 @@ def state_shown(page: str) -> str:
 def test_a_server_says_whether_it_can_be_read(root: Client) -> None:
     ToolServer.objects.create(key="jira", url="http://127.0.0.1:1/mcp")
     address = "/admin/gateway/toolserver/"
-    assert state_shown(text(root.get(address))) == "not read yet"
+    unread = "enabled catalogue never read: `manage.py servers sync jira` reads it"
+    assert state_shown(text(root.get(address))) == unread
     ToolServer.objects.update(catalogue_read_at=SINCE)
-    assert state_shown(text(root.get(address))) == "ok"
-    ToolServer.objects.update(catalogue_error="e" * 201, catalogue_error_since=SINCE)
+    assert state_shown(text(root.get(address))) == "enabled catalogue read 2026-11-29 18:21:07Z"
+    ToolServer.objects.update(catalogue_error="e" * 241, catalogue_error_since=SINCE)
     told = state_shown(text(root.get(address)))
-    assert told.startswith("catalogue unreadable since 2026-11-29 18:21:07Z")
-    assert told.endswith(f"{'e' * 200}…")
+    assert told.startswith("enabled catalogue unreadable since 2026-11-29 18:21:07Z: eee")
+    assert told.endswith("ee…")
     ToolServer.objects.update(is_enabled=False)
-    assert state_shown(text(root.get(address))) == "switched off"
+    assert state_shown(text(root.get(address))).startswith("disabled catalogue unreadable")
 
 
 def test_an_agent_says_its_state_in_words(root: Client, agent: Agent) -> None:
