@@ -16,7 +16,15 @@ from typing import Any
 
 import pytest
 
-from liyagent.gateway import commands, mcp, mcp_sessions, stdio, stdio_child, stdio_lines
+from liyagent.gateway import (
+    commands,
+    mcp,
+    mcp_sessions,
+    stdio,
+    stdio_child,
+    stdio_lines,
+    stdio_restarts,
+)
 from liyagent.gateway.mcp_session import CatalogueUnreadable
 from liyagent.gateway.outcome import Fate, NotSent, Outcome
 from tests.fakes.stdio_server import StdioServer
@@ -356,7 +364,10 @@ def test_what_it_complains_with_is_in_our_log_bounded_and_without_its_secrets(
     assert all(len(record.getMessage()) < 2100 for record in caplog.records)
 
 
-def test_a_command_that_keeps_dying_is_not_started_over_and_over(server: StdioServer) -> None:
+def test_a_command_that_keeps_dying_is_not_started_over_and_over(
+    server: StdioServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stdio_restarts, "FIRST_PAUSE_SECONDS", 60.0)
     for _ in range(20):
         server.next("start", exit=3, say_stderr="no licence")
     outcomes = [write(server) for _ in range(10)]
