@@ -36,10 +36,12 @@ def run(arguments: Sequence[str]) -> str | None:
     except LiyagentError as error:
         _raise_if_asked(arguments)
         return _line(f"{error.code}: {error}")
+    except OperationalError as error:
+        _raise_if_asked(arguments)
+        return _line(f"database.refused: {error}; {SERVER_ADVICE}")
     except Error as error:
         _raise_if_asked(arguments)
-        advice = SERVER_ADVICE if isinstance(error, OperationalError) else OTHER_ADVICE
-        return _line(f"database.refused: {error}; {advice}")
+        return _line(f"database.refused: {error}; {OTHER_ADVICE}")
     except OSError as error:
         _raise_if_asked(arguments)
         _throw_away_output()
