@@ -15,7 +15,7 @@ from liyagent.core.tables import visible
 from runs.head import answer_of
 from runs.models import Call, Run
 from runs.unknown import UNKNOWN
-from runs.wording import FACTS, fact_in_words, in_words
+from runs.wording import fact_in_words, fact_named
 
 STEPS_A_PAGE = 50
 MOST_EVENTS = 2000
@@ -205,7 +205,7 @@ def _add_event(
         step.calls.append(_call_of(told, at))
     else:
         shown = {
-            in_words(FACTS, name): shown_words(fact_in_words(name, value))
+            fact_named(kind, name): shown_words(fact_in_words(name, value))
             for name, value in told.items()
             if name not in {"withheld", "step"}
         }

@@ -47,7 +47,6 @@ FACTS: Mapping[str, str] = {
     "cause": "how the death was seen",
     "losses": "losses so far",
     "holder": "process",
-    "calls": "calls that were left",
     "unsettled": "calls not settled",
     "entry": "came in by",
     "error": "code",
@@ -61,6 +60,13 @@ FACTS: Mapping[str, str] = {
 def in_words(known: Mapping[str, str], value: str) -> str:
     """Return what a stored word means; one that is not known as it is."""
     return known.get(value, value.replace("_", " "))
+
+
+def fact_named(kind: str, name: str) -> str:
+    """Return what a fact of an event is called."""
+    if name == "calls" and kind == "run.resumed":
+        return "calls that were left"
+    return in_words(FACTS, name)
 
 
 def fact_in_words(name: str, value: Any) -> Any:

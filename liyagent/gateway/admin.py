@@ -105,10 +105,10 @@ class ToolServerAdmin(VerbAdmin):
             return format_html("{}", "not saved yet")
         told = catalogue_state(server)
         cut = told if len(told) <= LONGEST_STATE else f"{told[:LONGEST_STATE]}…"
-        kind = GOOD if server.is_enabled and server.catalogue_read_at else WARN
         return format_html(
-            '{} <span class="liy-age liy-wrap">catalogue {}</span>',
-            pill(server_state(server), BAD if server.catalogue_error else kind), cell(cut),
+            '{} <span class="liy-age liy-wrap{}">catalogue {}</span>',
+            pill(server_state(server), GOOD if server.is_enabled else WARN),
+            " liy-alarmed" if server.catalogue_error else "", cell(cut),
         )  # fmt: skip
 
     @admin.display(description="reached by")

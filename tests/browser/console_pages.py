@@ -45,6 +45,18 @@ def test_a_run_with_an_unknown_write_says_what_to_do(console: Console) -> None:
     assert page.locator("#unknown").count() == 0
 
 
+def test_a_write_in_doubt_leads_to_its_line_and_to_a_page_of_its_own(console: Console) -> None:
+    console.open("/admin/runs/call/", "calls")
+    page = console.page
+    links = page.locator("#result_list tbody a")
+    page.goto(console.scene.url + str(links.nth(0).get_attribute("href")))
+    console.check("the line of a call")
+    assert page.locator("tr:target.liy-row-unknown").count() == 1
+    console.open("/admin/runs/call/")
+    console.open(str(links.nth(1).get_attribute("href")), "row-runs-call")
+    assert "told_unknown" not in page.inner_text("#content-main")
+
+
 def test_what_a_server_says_is_shown_and_not_obeyed(console: Console) -> None:
     console.open(f"/admin/gateway/tool/{console.scene.tool}/change/", "tool-changed")
     shown = console.page.inner_text("#content-main")

@@ -192,11 +192,18 @@ def test_events_are_told_in_words(root: Client, fresh_db: FreshDatabase, run: Ru
             " VALUES (%s, 1, %s, now(), 'run.resumed', 'm', 'full', %s, '\\x00')",
             [run.correlation_id, run.id, json.dumps(content)],
         )
+        writing.execute(
+            "INSERT INTO events_runevent (correlation_id, number, run_id, at, kind, mission, recording, content, hash)"
+            " VALUES (%s, 2, %s, now(), 'run.ended', 'm', 'full', '{\"calls\": 3, \"unsettled\": []}', '\\x00')",
+            [run.correlation_id, run.id],
+        )
     Run.objects.update(losses=1, last_loss="proof")
     page = words(html(root, f"runs/run/{run.id}/change/"))
     assert "Taken over after a loss" in page
     assert "how the death was seen: proven dead by a neighbour on the same host" in page
-    assert "jira/create_issue: looked for at the vendor" in page
+    assert "calls that were left: jira/create_issue: looked for at the vendor" in page
+    assert "calls: 3" in page
+    assert "calls not settled: none" in page
     assert "the last one: proven dead by a neighbour" in page
     assert "Taken over after a loss" in words(html(root, f"events/?q={run.id}"))
 
