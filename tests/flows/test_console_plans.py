@@ -73,6 +73,7 @@ def many(fresh_db: FreshDatabase) -> Client:
     return client
 
 
+@pytest.mark.timeout(240)  # for the filling
 def test_no_page_walks_through_all_that_ever_happened(many: Client) -> None:
     wrong = []
     for page in PAGES:

@@ -31,6 +31,7 @@ def pooled(fresh_db: FreshDatabase, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 def ask_thrice() -> int:
     """Ask the same three times on one connection; how many statements it has prepared for that."""
+    hot_pool().wait()  # asked while it opens its first connection, it opens a second
     for _ in range(3):
         assert hot.config_version(lambda: True) > 0
     with hot_pool().connection() as connection:

@@ -32,8 +32,7 @@ def test_a_policy_is_checked_when_saved_and_a_good_one_is_a_new_version(admin: C
         assert Policy.objects.count() == version
     newest = Policy.objects.get(version=2)
     assert not Policy.objects.filter(is_active=True).exists()
-    chosen = {"action": "put_into_force", "_selected_action": [newest.pk]}
-    admin.post(reverse("admin:gateway_policy_changelist"), chosen)
+    admin.post(f"/admin/gateway/policy/{newest.pk}/put_into_force/", {"confirmed": "yes"})
     assert Policy.objects.get(is_active=True) == newest
     assert AuditRow.objects.filter(action="policy.activated", actor="root").count() == 1
 
@@ -63,7 +62,8 @@ def test_a_contract_is_edited_and_the_catalogues_words_are_not(admin: Client) ->
     tool.refresh_from_db()
     assert (tool.effect, tool.name, tool.fingerprint) == ("read", "say", "new")
     assert AuditRow.objects.get(action="tool.set").actor == "root"
-    chosen = {"action": "approve", "_selected_action": [tool.pk]}
+    shown = {f"shown-{tool.pk}": tool.fingerprint, "confirmed": "yes"}
+    chosen = {"action": "approve", "_selected_action": [tool.pk], **shown}
     admin.post(reverse("admin:gateway_tool_changelist"), chosen)
     tool.refresh_from_db()
     assert tool.is_approved
