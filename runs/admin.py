@@ -280,7 +280,7 @@ class CallAdmin(ReadOnlyAdmin):
     words_if_empty = "No write is in doubt."
     fieldsets = (
         (None, {"fields": ("run_link", "call", "state", "read_back", "looked_again", "key")}),
-        ("Times", {"fields": ("marked", "could_arrive_until", "settled")}),
+        ("Times", {"fields": ("marked", "could_be_sent_until", "settled")}),
         (
             "How it was marked",
             {"fields": ("stood_for", "approval", "attempt_shown", "carried_by", "has_key", "deduped", "model_id", "digest")},
@@ -355,8 +355,8 @@ class CallAdmin(ReadOnlyAdmin):
         """The key to look for at the vendor, in full."""
         return format_html('<span class="liy-mono liy-wrap">{}</span>', cell(call.step_key))
 
-    @admin.display(description="could arrive until")
-    def could_arrive_until(self, call: Call) -> SafeString:
+    @admin.display(description="could be sent until")
+    def could_be_sent_until(self, call: Call) -> SafeString:
         """Until when its last sending could still go out."""
         return when(call.deadline)
 

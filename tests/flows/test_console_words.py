@@ -107,6 +107,8 @@ def test_no_crumb_is_told_twice(root: Client, run: Run, call: Call) -> None:
     assert told["runs/run"] == "Runs 1 result"
     assert told["leases/lease"] == "Leases 0 results"
     assert told["runs/call"].startswith("Runs chevron_right Calls")
+    name = crumbs(html(root, f"runs/call/{call.pk}/change/"))
+    assert name.endswith(f"Calls chevron_right jira/create_issue of {run.id}")
     assert "Runs chevron_right Runs" not in crumbs(html(root, f"runs/run/{run.id}/change/"))
 
 
