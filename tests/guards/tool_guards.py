@@ -68,6 +68,15 @@ TOOL_GUARDS = (
         tests=("tests/unit/gateway/test_oauth.py::test_many_calls_at_once_fetch_one_token",),
     ),
     Guard(
+        name="a late refusal forgets the token that was refused alone",
+        file="liyagent/gateway/oauth.py",
+        search="if kept is not None and kept.value == token:",
+        replace="if kept is not None:",
+        tests=(
+            "tests/unit/gateway/test_oauth.py::test_a_late_refusal_of_a_token_leaves_the_one_that_was_fetched_since",
+        ),
+    ),
+    Guard(
         name="rights are those of the configuration version",
         file="liyagent/gateway/run_as.py",
         search="_known.at(version).of(principal)",

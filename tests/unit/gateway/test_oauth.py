@@ -75,6 +75,18 @@ def test_many_calls_at_once_fetch_one_token(
     assert len(endpoint.asked) == 2
 
 
+def test_a_late_refusal_of_a_token_leaves_the_one_that_was_fetched_since(
+    tool_server: ToolServer, endpoint: TokenEndpoint
+) -> None:
+    where = address(tool_server, endpoint)
+    assert read(where).fate is Fate.DONE
+    for _ in range(2):
+        forget(where)
+        assert read(where).fate is Fate.DONE
+        assert tool_server.tokens[-1] == "Bearer token-2"
+    assert len(endpoint.asked) == 2
+
+
 @pytest.mark.parametrize("lasts", [0, -1, "0"])
 def test_a_token_that_lapses_at_once_is_fetched_for_each_request(
     tool_server: ToolServer, endpoint: TokenEndpoint, lasts: Any
