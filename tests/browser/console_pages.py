@@ -57,6 +57,14 @@ def test_a_write_in_doubt_leads_to_its_line_and_to_a_page_of_its_own(console: Co
     assert "told_unknown" not in page.inner_text("#content-main")
 
 
+def test_what_was_done_stands_on_one_line_in_the_audit_log(console: Console) -> None:
+    console.open("/admin/audit/auditrow/")
+    heights = console.page.eval_on_selector_all(
+        ".field-shown_action span", "all => all.map(it => it.getClientRects().length)"
+    )
+    assert set(heights) == {1}
+
+
 def test_what_a_server_says_is_shown_and_not_obeyed(console: Console) -> None:
     console.open(f"/admin/gateway/tool/{console.scene.tool}/change/", "tool-changed")
     shown = console.page.inner_text("#content-main")
