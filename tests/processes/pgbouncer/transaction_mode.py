@@ -48,10 +48,12 @@ server_login_retry = 1
 server_reset_query =
 """
 LEADER = "SELECT h.pid FROM leases_lease l JOIN leases_holder h ON h.id = l.holder WHERE l.name = 'leader' AND l.until > liyagent_now()"
-# A lock of a session would be held by no transaction; the pooler's sessions are those that are idle.
+# A lock of a session would be held by no transaction; the pooler's sessions are those that are idle. The holders'
+# life-locks are locks of sessions past the pooler, by design.
 LEFT_LOCKED = """
     SELECT count(*)::int AS n FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-    WHERE l.locktype = 'advisory' OR (a.state = 'idle' AND l.locktype <> 'virtualxid')
+    WHERE (l.locktype = 'advisory' OR (a.state = 'idle' AND l.locktype <> 'virtualxid'))
+        AND l.pid NOT IN (SELECT backend_pid FROM leases_holder WHERE backend_pid IS NOT NULL)
 """
 
 
