@@ -1,4 +1,4 @@
-"""The hot statements, one round trip and one commit each: the only Python that calls `runs/sql`.
+"""The hot statements of an attempt, one round trip and one commit each; that of a start is in `begin.py`.
 
 Each is asked again, with the same sequence, until the database has answered: a lost answer is then told
 apart from a lost lease by the function itself (ruling 5). A database that is away is waited for; what ends
