@@ -26,6 +26,7 @@ from tests.unit.runs.sql import (
     lapse,
     start_run,
     value,
+    wait_for,
 )
 
 KEY_OF = "SELECT life_lock FROM leases_holder WHERE id = %s"
@@ -66,10 +67,16 @@ def watcher(server: Server, settings: Settings, monkeypatch: pytest.MonkeyPatch)
 
 @contextmanager
 def life(server: Server, holder: UUID) -> Iterator[Connection]:
-    """The renewing session of a process on another host, which ends with it."""
+    """The renewing session of a process on another host, which ends with it.
+
+    It has ended when its server process is gone: that one lets go of its locks a moment after its client has closed.
+    """
     with psycopg.connect(server.url, autocommit=True) as session:
         assert keep_life_lock(session, holder=holder) is not None
+        backend = session.info.backend_pid
         yield session
+    gone = "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = %s"
+    wait_for(lambda: bool(value(server.watcher, gone, backend)))
 
 
 def died(server: Server, connection: Connection) -> Fence:
