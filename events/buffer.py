@@ -41,9 +41,10 @@ class EventBuffer:
         )
         return {"sha256": digest.hexdigest(), "bytes": len(text)}
 
-    def taken(self) -> tuple[list[str], list[str]]:
-        """Return kinds and contents of what is buffered, for a hot statement; `clear` after it answered."""
-        return [kind for kind, _ in self.pending], [content for _, content in self.pending]
+    def taken(self) -> tuple[str, str]:
+        """Return kinds and contents of what is buffered, a line each, for a hot statement; `clear` after it answered."""
+        kinds, contents = zip(*self.pending, strict=True) if self.pending else ((), ())
+        return "\n".join(kinds), "\n".join(contents)
 
     def clear(self) -> None:
         """Forget what a commit has taken along."""

@@ -21,6 +21,7 @@ from psycopg_pool import PoolTimeout
 
 from liyagent.core.clock import boottime
 from liyagent.core.database import hot_pool
+from liyagent.core.hot_connection import HotConnection
 from liyagent.core.metrics import STATEMENT_RETRIES, STATEMENTS
 from runs.errors import LostLease
 
@@ -38,6 +39,10 @@ AWAY = (
 TOO_MUCH = "54"
 
 GiveUp = Callable[[], bool]
+# Kinds and contents, each a line: one text is dumped several times faster than an array, and canonical JSON has no
+# line's end in it.
+Events = tuple[str, str]
+AS_ARRAYS = r"string_to_array(%b, E'\n'), string_to_array(%b, E'\n')"
 T = TypeVar("T")
 
 
@@ -68,11 +73,20 @@ class Fence:
     sequence: int
 
 
-def ask(sql: str, values: Sequence[Any], *, give_up: GiveUp) -> list[tuple[Any, ...]]:
-    """Run one hot statement, again while the database is away. Raises `LostLease` once `give_up` says so."""
-    return _until_answered(
-        lambda connection: connection.execute(sql, values, binary=True).fetchall(), give_up=give_up
-    )
+def ask(
+    sql: str, values: Sequence[Any], *, give_up: GiveUp, meanwhile: Callable[[], None] | None = None
+) -> list[tuple[Any, ...]]:
+    """Run one hot statement, again while the database is away. Raises `LostLease` once `give_up` says so.
+
+    `meanwhile` is run while the database is at it, each time that it is asked.
+    """
+
+    def answer(connection: HotConnection) -> list[tuple[Any, ...]]:
+        if meanwhile is not None:
+            return connection.execute_meanwhile(sql, values, meanwhile)
+        return connection.execute(sql, values, binary=True).fetchall()
+
+    return _until_answered(answer, give_up=give_up)
 
 
 def ask_together(
@@ -80,7 +94,7 @@ def ask_together(
 ) -> list[list[tuple[Any, ...]]]:
     """Run several reads in one round trip, otherwise as `ask`."""
 
-    def answer(connection: psycopg.Connection) -> list[list[tuple[Any, ...]]]:
+    def answer(connection: HotConnection) -> list[list[tuple[Any, ...]]]:
         with connection.pipeline():
             cursors = [connection.execute(sql, values, binary=True) for sql, values in questions]
         return [cursor.fetchall() for cursor in cursors]
@@ -88,7 +102,7 @@ def ask_together(
     return _until_answered(answer, give_up=give_up)
 
 
-def _until_answered(question: Callable[[psycopg.Connection], T], *, give_up: GiveUp) -> T:
+def _until_answered(question: Callable[[HotConnection], T], *, give_up: GiveUp) -> T:
     pause, began = FIRST_PAUSE_SECONDS, time.perf_counter()
     while True:
         try:
@@ -110,7 +124,7 @@ def _until_answered(question: Callable[[psycopg.Connection], T], *, give_up: Giv
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
 
-def _answer(question: Callable[[psycopg.Connection], T], connection: psycopg.Connection) -> T:
+def _answer(question: Callable[[HotConnection], T], connection: HotConnection) -> T:
     try:
         return question(connection)
     except psycopg.errors.ReadOnlySqlTransaction:
@@ -149,18 +163,26 @@ def _told(rows: list[tuple[Any, ...]], fence: Fence) -> Told:
     return Told(stop=rows[0][0], config=rows[0][1])
 
 
-STEP = "SELECT * FROM liyagent_step(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %b, %b, %b)"
+def _with_events(statement: str) -> str:
+    return statement.replace("EVENTS", AS_ARRAYS)
+
+
+STEP = _with_events(
+    "SELECT * FROM liyagent_step(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %b, EVENTS)"
+)
 MARK = "SELECT * FROM liyagent_mark(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b)"
-SETTLE = "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, %s, %s, %b, %b)"
-FLUSH = "SELECT * FROM liyagent_flush(%s, %s, %s, %b, %s, %s, %s, %b, %b)"
-RELEASE = "SELECT * FROM liyagent_release(%s, %s, %s, %b, %s, %s, %b, %b)"
+SETTLE = _with_events(
+    "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, %s, %s, EVENTS)"
+)
+FLUSH = _with_events("SELECT * FROM liyagent_flush(%s, %s, %s, %b, %s, %s, %s, EVENTS)")
+RELEASE = _with_events("SELECT * FROM liyagent_release(%s, %s, %s, %b, %s, %s, EVENTS)")
 TAKE = "SELECT * FROM liyagent_take(%s, %s, %s, %s, %s)"
 TAKE_ONE = "SELECT * FROM liyagent_take_one(%s, %s, %s, %s)"
 DUE_ALONE = "SELECT * FROM liyagent_due_alone(%s, %s, %s)"
 CLAIM = "SELECT * FROM liyagent_claim(%s, %s, %s, NULL)"
-FINISH = (
+FINISH = _with_events(
     "SELECT * FROM liyagent_finish("
-    "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, %b, %b)"
+    "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, EVENTS)"
 )
 
 
@@ -201,12 +223,14 @@ def write_step(
     counters: Counters,
     part: int,
     sealed: bytes,
-    events: tuple[list[str], list[str]],
+    events: Events,
     give_up: GiveUp,
+    meanwhile: Callable[[], None],
 ) -> Told:
-    """Write the checkpoint of a model step that asked for calls (CR-09). Raises `LostLease`."""
+    """Write the checkpoint of a model step that asked for calls (CR-09). Raises `LostLease`. `meanwhile` as in `ask`."""
     values = (fence.run_id, fence.attempt, fence.sequence, seal, *counters.values(), part, sealed)
-    return _told(ask(STEP, (*values, *events), give_up=give_up), fence)
+    rows = ask(STEP, (*values, *events), give_up=give_up, meanwhile=meanwhile)
+    return _told(rows, fence)
 
 
 def write_mark(
@@ -258,7 +282,7 @@ def write_settled(
     outcome: bytes | None,
     late_look_seconds: float | None,
     audit: Audit,
-    events: tuple[list[str], list[str]],
+    events: Events,
     give_up: GiveUp,
 ) -> Told:
     """Keep what a marked call came back with, its audit row and events in one commit. Raises `LostLease`."""
@@ -273,7 +297,7 @@ def flush(
     seal: bytes,
     resumes: int,
     audit: Audit,
-    events: tuple[list[str], list[str]],
+    events: Events,
     give_up: GiveUp,
 ) -> Told:
     """Write buffered events and an audit row alone. Raises `LostLease`."""
@@ -287,7 +311,7 @@ def release(
     seal: bytes,
     is_handover: bool,
     until_settled: bool,
-    events: tuple[list[str], list[str]],
+    events: Events,
     give_up: GiveUp,
 ) -> Told:
     """Give the run back to the queue without a loss. Raises `LostLease`."""
@@ -306,7 +330,7 @@ def finish(
     transcript: bytes | None,
     late_look_seconds: float | None,
     audit: Audit,
-    events: tuple[list[str], list[str]],
+    events: Events,
     give_up: GiveUp,
 ) -> Told:
     """End the run: status, transcript, audit and last events in one commit. Raises `LostLease`."""

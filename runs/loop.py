@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from django.db import DatabaseError
+
 from liyagent.core.errors import BadInput
 from liyagent.core.metrics import STEPS
 from liyagent.core.seal import KeyMissing, SealBroken
@@ -30,6 +32,7 @@ from liyagent.providers.types import (
     ToolSpec,
 )
 from runs import hot
+from runs.ahead import NOTHING_AHEAD, judge_ahead
 from runs.ask import NotAsked, ask_model
 from runs.authority import AgentNow, agent_now, refusal_of, refusal_on_resume
 from runs.caps import check_calls, check_steps, check_time
@@ -47,7 +50,7 @@ from runs.models import RunStatus
 from runs.requested import requested_call
 from runs.resume import Left, left_by, record_resume
 from runs.scope import RunScope
-from runs.step import count_step, write_step
+from runs.step import asked_for, count_step, write_step
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +118,7 @@ class Attempt:
         self.messages: list[Message] = []
         # How many of them the stored parts hold.
         self.kept = 0
+        self.ahead = NOTHING_AHEAD
 
     def carry(self) -> None:
         """Go on from the last step written."""
@@ -215,7 +219,8 @@ class Attempt:
     def _make_calls(self, pending: Pending) -> None:
         """Carry out the step's calls in order."""
         scope = self._scope(pending)
-        for call in self._calls(pending):
+        is_as_seen = self.ahead.config == self.checkpoint.config
+        for call in self.ahead.calls if is_as_seen else self._calls(pending):
             self._make_call(scope, call)
 
     def _make_call(self, scope: RunScope, call: Call) -> None:
@@ -223,7 +228,7 @@ class Attempt:
         check_calls(agent, self.checkpoint.counters)
         call = self._as_it_stands(call, agent)
         if not agent.hooks:
-            self._hear(call, make_call(call, scope, policy=self._policy()))
+            self._hear(call, make_call(call, scope, policy=self._policy(), judge=self.ahead.judge))
             return
         hooks = self._hooks(agent)
         # A refusal goes through the gates like any other: told, and with what data policies hide.
@@ -342,10 +347,20 @@ class Attempt:
         )
 
     def _write_step(self, answer: ModelAnswer) -> Pending:
-        pending = write_step(self.checkpoint, answer, self.messages[self.kept :])
+        pending = asked_for(self.checkpoint, answer)
+        results = self.messages[self.kept :]
+        write_step(self.checkpoint, answer, results, meanwhile=lambda: self._look_ahead(pending))
         self.messages.append(Message(role=Role.ASSISTANT, text=answer.text, calls=answer.calls))
         self.kept = len(self.messages)
         return pending
+
+    def _look_ahead(self, pending: Pending) -> None:
+        """Judge a step's calls while it is written; what hinders that is met again, and told, once it is."""
+        try:
+            calls, config = self._calls(pending), self.checkpoint.config
+            self.ahead = judge_ahead(calls, self._policy(), config=config)
+        except (MayNotGoOn, DatabaseError):
+            self.ahead = NOTHING_AHEAD
 
     def end(self, ending: Ending) -> None:
         """End the run, wherever it stands."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from liyagent.core.metrics import COST, TOKENS
@@ -45,8 +46,26 @@ def count_step(checkpoint: Checkpoint, answer: ModelAnswer, *, model: str) -> No
     )
 
 
-def write_step(checkpoint: Checkpoint, answer: ModelAnswer, results: list[Message]) -> Pending:
-    """Write ahead: the answer and the calls it asks for, before any of them is made (CR-09)."""
+def asked_for(checkpoint: Checkpoint, answer: ModelAnswer) -> Pending:
+    """Return the calls of the answer that was counted last, to be made once it is written."""
+    return Pending(
+        step=checkpoint.counters.steps,
+        calls=answer.calls,
+        was_cut=answer.finish is Finish.CUT,
+    )
+
+
+def write_step(
+    checkpoint: Checkpoint,
+    answer: ModelAnswer,
+    results: list[Message],
+    *,
+    meanwhile: Callable[[], None],
+) -> None:
+    """Write ahead: the answer and the calls it asks for, before any of them is made (CR-09).
+
+    `meanwhile` is run while the database writes, and may change nothing outside this process.
+    """
     part = step_part(answer, results)
     number = len(checkpoint.parts)
     sealed = checkpoint.sealer.seal(part, kind=STEP, number=number, previous=checkpoint.last_tag)
@@ -59,11 +78,7 @@ def write_step(checkpoint: Checkpoint, answer: ModelAnswer, results: list[Messag
         sealed=sealed,
         events=checkpoint.events.taken(),
         give_up=checkpoint.give_up,
+        meanwhile=meanwhile,
     )
     checkpoint.events.clear()
     checkpoint.written(told)
-    return Pending(
-        step=checkpoint.counters.steps,
-        calls=answer.calls,
-        was_cut=answer.finish is Finish.CUT,
-    )

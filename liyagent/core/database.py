@@ -14,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import Diagnostic
 from psycopg_pool import ConnectionPool
 
+from liyagent.core.hot_connection import HotConnection
 from liyagent.core.metrics import DATABASE_WARNINGS
 
 logger = logging.getLogger(__name__)
@@ -69,11 +70,11 @@ def _unless_said(url: str, **options: int) -> dict[str, Any]:
     return {name: value for name, value in {**SILENCE, **options}.items() if name not in said}
 
 
-_pools: dict[str, ConnectionPool[Connection[tuple[Any, ...]]]] = {}
+_pools: dict[str, ConnectionPool[HotConnection]] = {}
 _lock = Lock()
 
 
-def hot_pool() -> ConnectionPool[Connection[tuple[Any, ...]]]:
+def hot_pool() -> ConnectionPool[HotConnection]:
     """Return the process's pool for the hot statements: autocommit, prepared where that lasts, opened on first use.
 
     Beside Django's connections because those are one a thread, and a run's thread holds none while it
@@ -89,9 +90,10 @@ def hot_pool() -> ConnectionPool[Connection[tuple[Any, ...]]]:
     return pool
 
 
-def _open_pool(url: str) -> ConnectionPool[Connection[tuple[Any, ...]]]:
+def _open_pool(url: str) -> ConnectionPool[HotConnection]:
     return ConnectionPool(
         url,
+        connection_class=HotConnection,
         min_size=1,
         max_size=HOT_CONNECTIONS,
         timeout=WAIT_SECONDS,

@@ -168,7 +168,7 @@ COST = Children(
 )
 STATEMENTS = _histogram(
     "hot_statement_seconds",
-    "Seconds of one hot statement with its commit, the wait for a connection and for a database that is away included.",
+    "Seconds of one hot statement with its commit, the wait for a connection and for a database that is away included, and the gates of a step's calls where they take longer.",
     buckets=SHORT_SECONDS,
 )
 STATEMENT_RETRIES = _counter(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import replace
 
 from liyagent.core.metrics import CALLS_SETTLED
 from liyagent.core.transactions import forbid_transaction
 from liyagent.gateway import wire
-from liyagent.gateway.judge import judge
+from liyagent.gateway.judge import judge as ask_gates
 from liyagent.gateway.outcome import (
     Call,
     Contract,
@@ -29,6 +28,7 @@ MOST_MARKS = 3
 
 Send = Callable[[Payload, MaySend], Outcome]
 OpenWay = Callable[[str], None]
+Judge = Callable[[Call, PolicySet], Verdict]
 
 
 def make_call(
@@ -36,6 +36,7 @@ def make_call(
     scope: Scope,
     *,
     policy: PolicySet,
+    judge: Judge = ask_gates,
     send: Send = wire.send,
     open_way: OpenWay = wire.open_way,
 ) -> Outcome:
@@ -66,7 +67,7 @@ def prepare(call: Call, key: str) -> Payload:
     Only the contract makes a field a key; one that a schema merely has is left as it is (FL-08).
     """
     contract = call.contract or Contract(server=call.server, tool=call.tool)
-    args = deepcopy(call.args)
+    args = dict(call.args)
     if contract.key_place is KeyPlace.ARGUMENT:
         args[contract.key_field] = key
     return Payload(

@@ -25,6 +25,7 @@ from referencing.exceptions import Unresolvable
 
 from liyagent.core.errors import LiyagentError
 from liyagent.core.plain import json_bytes
+from liyagent.gateway.quick_fit import Fits, quick_fit
 
 LONGEST_TOLD = 400
 # Of this thread's processor time, so that a busy machine changes no verdict.
@@ -32,6 +33,7 @@ MOST_SECONDS = 1.0
 # Reading a schema is done once a process.
 MOST_READING_SECONDS = 5.0
 MOST_COMPARED = 500
+MOST_READERS = 1024
 UNREADABLE = "the schema of this tool cannot be read; an operator has to sync its server"
 TOO_SLOW = (
     f"its arguments could not be checked against the tool's schema within {MOST_SECONDS:g} s; "
@@ -82,9 +84,11 @@ def misfit(args: Any, schema: dict[str, Any]) -> str:
 
 def first_misfit(args: Any, schema: dict[str, Any]) -> Misfit | None:
     """Return where `args` do not fit `schema` first, or that it cannot be told; None where they fit. Never raises."""
-    validator = _validator(json_bytes(schema))
+    validator, fits = _reader(schema)
     if validator is None:
         return Misfit(path="", reason=UNREADABLE)
+    if fits is not None and fits(args):
+        return None
     token = _until.set(time.thread_time() + MOST_SECONDS)
     try:
         fault = next(iter(validator.iter_errors(args)), None)
@@ -100,6 +104,24 @@ def first_misfit(args: Any, schema: dict[str, Any]) -> Misfit | None:
 def _told(fault: Any) -> Misfit:
     path = ".".join(str(step) for step in fault.absolute_path)[:LONGEST_TOLD]
     return Misfit(path=path, reason=fault.message[: LONGEST_TOLD - len(path)])
+
+
+Reader = tuple[Any, Fits | None]
+# By the schema object itself, which stays that of its contract as long as nobody changes the catalogue: its text is
+# as long as its server liked, and would else be written anew for each call.
+_readers: dict[int, tuple[dict[str, Any], Reader]] = {}
+
+
+def _reader(schema: dict[str, Any]) -> Reader:
+    known = _readers.get(id(schema))
+    if known is not None and known[0] is schema:
+        return known[1]
+    validator = _validator(json_bytes(schema))
+    reader = (validator, quick_fit(schema) if validator is not None else None)
+    if len(_readers) >= MOST_READERS:
+        _readers.clear()
+    _readers[id(schema)] = (schema, reader)
+    return reader
 
 
 @lru_cache(maxsize=1024)
