@@ -106,8 +106,13 @@ def _until_answered(question: Callable[[HotConnection], T], *, give_up: GiveUp) 
     pause, began = FIRST_PAUSE_SECONDS, time.perf_counter()
     while True:
         try:
-            with hot_pool().connection() as connection:
+            pool = hot_pool()
+            # Not `pool.connection()`: that commits at its end, which an autocommit statement has no use for.
+            connection = pool.getconn()
+            try:
                 answer = _answer(question, connection)
+            finally:
+                pool.putconn(connection)
         except AWAY as error:
             if (error.sqlstate or "").startswith(TOO_MUCH):
                 raise

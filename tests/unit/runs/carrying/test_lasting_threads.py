@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from types import SimpleNamespace
-from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -15,6 +14,7 @@ import pytest
 from django.db import connection
 
 from liyagent.core.database import HOT_CONNECTIONS, hot_pool
+from liyagent.core.hot_connection import HotConnection
 from liyagent.leases.holding import register_holder
 from liyagent.leases.identity import own_identity
 from runs import hot, late_look
@@ -67,10 +67,11 @@ class LosingPool:
         self.after = after
         self.has_lost = False
 
-    @contextmanager
-    def connection(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-        with hot_pool().connection() as borrowed:
-            yield borrowed
+    def getconn(self) -> HotConnection:
+        return hot_pool().getconn()
+
+    def putconn(self, connection: HotConnection) -> None:
+        hot_pool().putconn(connection)
         if not self.has_lost and self.after():
             self.has_lost = True
             raise psycopg.OperationalError("the answer was lost")
