@@ -41,8 +41,8 @@ def _run(arguments: list[str]) -> dict[str, Any]:
     """Run pytest once, its words on standard error, and return what the plugin wrote."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "outcomes.json"
-        command = [sys.executable, "-m", "pytest", "-p", "tests.promises.plugin", "-q"]
-        command += ["-n", WORKERS, "--dist", "loadfile", f"--promises-to={path}", *arguments]
+        command = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS]
+        command += ["--dist", "loadfile", f"--promises-to={path}", *arguments]
         subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False)
         if not path.exists():
             raise SystemExit("pytest ended before its first test")

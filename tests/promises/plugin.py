@@ -1,34 +1,59 @@
-"""Run only tests that name a promise, and write down how each of them ended. Used with `--promises-to FILE`."""
+"""Judge the promises at the end of a run of all tests; with `--promises-to FILE` run only the tests that name one.
+
+Loaded by `-p tests.promises.plugin`. A run of a part of the tests is not judged: of a promise whose tests were
+left out it knows nothing.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-PROPERTY = "promise"
+from tests.promises.due import DUE
+from tests.promises.outcomes import PROPERTY, Outcomes
+from tests.promises.verdict import Kept, kept_promises, words_on
+
 # A mark may also name a rule of the house, which is no promise to anybody outside.
 PROMISE = re.compile(r"[A-Z]{2}-[0-9]{2}")
-PASSED, FAILED = "passed", "failed"
+# Options of pytest that leave tests out, or run none.
+CHOOSING = (
+    "keyword",
+    "markexpr",
+    "deselect",
+    "ignore",
+    "ignore_glob",
+    "lf",
+    "stepwise",
+    "collectonly",
+    "setuponly",
+    "setupplan",
+)
+COMPLETE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Where to write the outcomes."""
-    parser.addoption("--promises-to", required=True, type=Path, help="the file to write, as JSON")
+    told = "run only the tests that name a promise, and write how they ended to this file, as JSON"
+    parser.addoption("--promises-to", type=Path, help=told)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Only the controller writes; xdist's workers send their reports to it."""
-    if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Outcomes(config.getoption("--promises-to")))
+    """Only the controller writes and judges; xdist's workers send their reports to it."""
+    if hasattr(config, "workerinput"):
+        return
+    path = config.getoption("--promises-to")
+    if path is not None:
+        config.pluginmanager.register(Written(path))
+    elif _is_whole(config):
+        config.pluginmanager.register(Judged())
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests that name promises, and let their reports carry the names."""
+    """Let the reports of tests carry the promises that they name; with `--promises-to` keep those tests alone."""
     chosen: list[pytest.Item] = []
     others: list[pytest.Item] = []
     for item in items:
@@ -36,36 +61,57 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         names = [name for name in names if PROMISE.fullmatch(name)]
         item.user_properties += [(PROPERTY, name) for name in dict.fromkeys(names)]
         (chosen if names else others).append(item)
-    items[:] = chosen
-    if others:
+    if others and config.getoption("--promises-to") is not None:
+        items[:] = chosen
         config.hook.pytest_deselected(items=others)
 
 
-class Outcomes:
-    """How the tests of each promise ended: a test passed when its call did and no phase failed."""
+class Written(Outcomes):
+    """The outcomes, written to a file."""
 
     def __init__(self, path: Path) -> None:
         """Write to `path` at the end of the session."""
+        super().__init__()
         self._path = path
-        self._tests: dict[str, dict[str, str]] = {}
-        self._errors: list[str] = []
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take note of one phase of one test."""
-        names = [str(value) for name, value in report.user_properties if name == PROPERTY]
-        for name in names:
-            tests = self._tests.setdefault(name, {})
-            if report.outcome != PASSED:
-                tests[report.nodeid] = FAILED
-            elif report.when == "call":
-                tests.setdefault(report.nodeid, PASSED)
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """A file that cannot be collected hides its tests."""
-        if report.failed and report.nodeid not in self._errors:
-            self._errors.append(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
         """Write what is known."""
-        told: dict[str, Any] = {"tests": self._tests, "errors": self._errors}
-        self._path.write_text(json.dumps(told))
+        self._path.write_text(json.dumps({"tests": self.tests, "errors": self.errors}))
+
+
+class Judged(Outcomes):
+    """The outcomes of all tests: a due promise that is not kept fails the session and is named."""
+
+    def __init__(self) -> None:
+        """Nothing is judged yet."""
+        super().__init__()
+        self._due: list[Kept] | None = None
+
+    @property
+    def _broken(self) -> list[Kept]:
+        return [it for it in self._due or [] if not it.is_kept]
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Judge, unless the session ended before its last test."""
+        if exitstatus not in COMPLETE or session.shouldstop or session.shouldfail:
+            return
+        self._due = [it for it in kept_promises(self.tests, DUE) if it.due]
+        if self._broken:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say it before pytest's own last line."""
+        if self._due is None:
+            return
+        terminalreporter.section("promises")
+        for it in self._broken:
+            terminalreporter.line(words_on(it))
+        if not self._broken:
+            terminalreporter.line(f"All {len(self._due)} promises that are due are kept.")
+
+
+def _is_whole(config: pytest.Config) -> bool:
+    """Whether all tests were asked for."""
+    return config.args == config.getini("testpaths") and not any(
+        config.getoption(name, default=None) for name in CHOOSING
+    )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.promises.due import Due
-from tests.promises.plugin import PASSED
+from tests.promises.outcomes import PASSED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,3 +49,15 @@ def table(promises: Sequence[Kept]) -> str:
         lines.append(f"{it.promise:<8} {it.tests:>5}  {kept:<4}  {text}{half}")
         lines += [f"{'':>22}failed: {test}" for test in it.failed]
     return "\n".join(lines)
+
+
+def words_on(broken: Kept) -> str:
+    """Say in a line which promise is not kept and why, with the tests that failed below it."""
+    text = broken.due.text if broken.due else "not due yet"
+    why = "" if broken.tests else " (no test names it)"
+    return "\n".join(
+        [
+            f"not kept: {broken.promise} {text}{why}",
+            *(f"    failed: {test}" for test in broken.failed),
+        ]
+    )

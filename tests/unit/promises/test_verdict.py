@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.promises.due import DUE, Due
-from tests.promises.plugin import FAILED, PASSED
+from tests.promises.outcomes import FAILED, PASSED
 from tests.promises.verdict import Kept, kept_promises, table
 
 PROMISED = {"CR-01": Due(text="It goes on.")}
