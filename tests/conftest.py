@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -14,41 +15,61 @@ from django.core.management import call_command
 from django.db import connections
 from pytest_django.plugin import DjangoDbBlocker
 
-from tests.databases import FreshDatabase, Template, close_connections, url_of
+from tests.databases import (
+    OURS,
+    TEMPLATE,
+    FreshDatabase,
+    Template,
+    close_connections,
+    only_once,
+    url_of,
+)
 
 NUMBERS = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
 def migrated_template(
-    django_test_environment: None, django_db_blocker: DjangoDbBlocker, worker_id: str
+    django_test_environment: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[Template]:
-    """Migrate a database once per process, for every `fresh_db` to be cloned from.
+    """Migrate a database once, in the process that first needs it, for every `fresh_db` to be cloned from.
 
     Not pytest-django's own: that is set up only where a selected test bears its mark.
     """
     with psycopg.connect(url_of(os.environ["DATABASE_URL"], "postgres"), autocommit=True) as admin:
-        template = Template(name=f"template_{worker_id}", admin=admin)
-        template.drop(template.name)
-        template.run("create database {}", template.name)
-        with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
-            close_connections()
-            patch.setitem(connections["default"].settings_dict, "NAME", template.name)
-            call_command("migrate", verbosity=0)
-            close_connections()
+        template = Template(name=TEMPLATE, admin=admin)
+        with only_once(Path(os.environ["LIYAGENT_STATE_DIR"]) / TEMPLATE) as is_first:
+            if is_first:
+                template.drop(template.name)
+                template.run("create database {}", template.name)
+                with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
+                    close_connections()
+                    patch.setitem(connections["default"].settings_dict, "NAME", template.name)
+                    call_command("migrate", verbosity=0)
+                    close_connections()
         yield template
-        template.drop(template.name)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    migrated_template: Template, django_db_modify_db_settings_parallel_suffix: None
+) -> None:
+    """Let pytest-django's own database be a clone too: its migrations find nothing to do."""
+    connections["default"].settings_dict["TEST"]["TEMPLATE"] = migrated_template.name
 
 
 @pytest.fixture
 def fresh_db(
-    migrated_template: Template, django_db_blocker: DjangoDbBlocker, monkeypatch: pytest.MonkeyPatch
+    migrated_template: Template,
+    worker_id: str,
+    django_db_blocker: DjangoDbBlocker,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[FreshDatabase]:
     """Point Django, the hot pool and DATABASE_URL at a database cloned for this test; dropped afterwards.
 
     Commits are real. Do not ask for `db` beside it.
     """
-    name = f"{migrated_template.name}_{next(NUMBERS)}"
+    name = f"{OURS}_{worker_id}_{next(NUMBERS)}"
     url = url_of(os.environ["DATABASE_URL"], name)
     migrated_template.clone(name)
     with django_db_blocker.unblock():

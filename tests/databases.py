@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -10,6 +15,10 @@ from django.db import connections
 from psycopg import sql
 
 from liyagent.core.database import close_hot_pool
+
+# Prefix of all names, as the server may be somebody's own.
+OURS = "liyagent_tests"
+TEMPLATE = f"{OURS}_migrated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +48,24 @@ class Template:
     def run(self, statement: str, *names: str) -> None:
         """Run a statement on database names; outside a transaction, as these must be."""
         self.admin.execute(sql.SQL(statement).format(*(sql.Identifier(name) for name in names)))
+
+
+@contextmanager
+def only_once(path: Path) -> Iterator[bool]:
+    """Say whether nobody has come through with this file before; whoever comes meanwhile waits for the end.
+
+    One that raises has not come through: the next is the first.
+    """
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield os.fstat(file.fileno()).st_size == 0
+        file.write("done\n")
+
+
+def drop_template(url: str) -> None:
+    """Leave no template on a server that outlives the session."""
+    with psycopg.connect(url_of(url, "postgres"), autocommit=True) as admin:
+        Template(name=TEMPLATE, admin=admin).drop(TEMPLATE)
 
 
 def close_connections() -> None:

@@ -15,6 +15,8 @@ from contextlib import ExitStack
 import pytest
 
 from liyagent.launcher.ephemeral import DATABASE, ephemeral_cluster
+from tests.databases import drop_template
+from tests.memory import place_in_memory, remove_orphans
 
 # Durations of the field cases are scaled down here; the real ones run in the trials.
 ENVIRONMENT = {
@@ -28,7 +30,7 @@ ENVIRONMENT = {
     "LIYAGENT_ALLOWED_PRIVATE_HOSTS": "127.0.0.1,localhost",
 }
 # A test that counts log bytes still finds them while other tests write.
-SETTINGS = {"wal_keep_size": "2GB"}
+SETTINGS = {"wal_keep_size": "1GB"}
 MARKERS = (
     "promise(id): the promise of the product that this test proves",
     "field(id): the field case that this test covers",
@@ -54,7 +56,11 @@ def _prepare(config: pytest.Config) -> None:
     stack.callback(shutil.rmtree, state_dir, ignore_errors=True)
     os.environ.update(ENVIRONMENT, LIYAGENT_STATE_DIR=state_dir)
     if not os.environ.get("DATABASE_URL"):
-        os.environ["DATABASE_URL"] = stack.enter_context(ephemeral_cluster(settings=SETTINGS)).url(
-            DATABASE
-        )
+        below = place_in_memory()
+        if below is not None:
+            remove_orphans(below)
+        cluster = stack.enter_context(ephemeral_cluster(settings=SETTINGS, below=below))
+        os.environ["DATABASE_URL"] = cluster.url(DATABASE)
         stack.callback(os.environ.pop, "DATABASE_URL", None)
+    else:
+        stack.callback(drop_template, os.environ["DATABASE_URL"])

@@ -21,9 +21,14 @@ DATABASE = "liyagent"
 
 
 @contextmanager
-def ephemeral_cluster(*, settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
-    """Run a cluster with an empty database `liyagent` in a temporary directory, removed afterwards."""
-    place = Path(tempfile.mkdtemp(prefix="liyagent-postgres-"))
+def ephemeral_cluster(
+    *, settings: Mapping[str, str] | None = None, below: Path | None = None
+) -> Iterator[Cluster]:
+    """Run a cluster with an empty database `liyagent` in a temporary directory, removed afterwards.
+
+    It is made `below` that directory, by default where all temporary ones are.
+    """
+    place = Path(tempfile.mkdtemp(prefix="liyagent-postgres-", dir=below))
     try:
         user = server_user()
         os.chown(place, user.uid, user.gid)
