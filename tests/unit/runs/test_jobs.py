@@ -147,7 +147,7 @@ def test_a_connection_that_broke_is_replaced(server: Server) -> None:
     leader = str(uuid4())
     jobs.sweep(leader)
     broken = next(iter(jobs._kept.values())).info.backend_pid
-    server.watcher.execute("SELECT pg_terminate_backend(%s)", [broken])
+    server.watcher.execute("SELECT pg_terminate_backend(%s, 5000)", [broken])
 
     jobs.sweep(leader)
     jobs.sweep(leader)

@@ -147,7 +147,7 @@ def test_who_cannot_tell_says_so_and_goes_on(
     with django_db_blocker.unblock():
         django_connection.ensure_connection()
         server.watcher.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
         QUEUED.clear()
@@ -163,7 +163,7 @@ def test_a_session_that_is_ended_is_made_anew_and_looks_at_what_it_missed(
     connection = server.connect()
     pid = value(connection, LISTENERS)
     QUEUED.clear()
-    connection.execute("SELECT pg_terminate_backend(%s)", [pid])
+    connection.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
     wait_for(lambda: QUEUED.is_set() and BELL.is_heard.is_set())
     assert value(connection, LISTENERS) != pid
     assert heard(lambda: queue(connection))

@@ -71,7 +71,7 @@ def test_a_session_ended_under_a_living_process_is_made_anew_with_another_lock(
     for _ in range(3):
         before = Holder.objects.get(id=living.holder)
         assert world.sql(IS_LOCKED, living.holder) == [(True,)]
-        world.sql("SELECT pg_terminate_backend(%s)", before.backend_pid)
+        world.sql("SELECT pg_terminate_backend(%s, 5000)", before.backend_pid)
 
         def has_another_lock(before: int | None = before.life_lock) -> bool:
             watch.look_once()
@@ -91,7 +91,7 @@ def test_no_living_process_is_claimed_from_when_all_sessions_end_at_once(
     watch = looking(world)
     before = lock_of(living.holder)
     world.sql(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid()"
     )
     world.sql("UPDATE leases_holder SET renew_by = liyagent_now() - interval '1 s'")
