@@ -36,10 +36,10 @@ class Template:
     name: str
     admin: psycopg.Connection
 
-    def clone(self, name: str) -> None:
-        """Make the database `name` a copy of this one."""
+    def clone(self, name: str, *, source: str = "") -> None:
+        """Make the database `name` a copy of this one, or of `source`, which nobody may be connected to either."""
         self.run("drop database if exists {} with (force)", name)
-        self.run("create database {} template {}", name, self.name)
+        self.run("create database {} template {}", name, source or self.name)
 
     def drop(self, name: str) -> None:
         """Drop the database `name` with all sessions in it."""
@@ -51,21 +51,26 @@ class Template:
 
 
 @contextmanager
-def only_once(path: Path) -> Iterator[bool]:
-    """Say whether nobody has come through with this file before; whoever comes meanwhile waits for the end.
+def is_made_here(name: str) -> Iterator[bool]:
+    """Say whether what the session's processes share under this name is to be made here, before the block ends.
 
-    One that raises has not come through: the next is the first.
+    Whoever asks meanwhile waits for that end. One that raises has not made it: the next is asked to.
     """
+    path = Path(os.environ["LIYAGENT_STATE_DIR"], f"{name}.made")
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield os.fstat(file.fileno()).st_size == 0
-        file.write("done\n")
+        file.write("yes\n")
 
 
-def drop_template(url: str) -> None:
-    """Leave no template on a server that outlives the session."""
+def drop_ours(url: str) -> None:
+    """Leave no database of ours on a server that outlives the session."""
     with psycopg.connect(url_of(url, "postgres"), autocommit=True) as admin:
-        Template(name=TEMPLATE, admin=admin).drop(TEMPLATE)
+        names = admin.execute(
+            "SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [f"{OURS}_"]
+        ).fetchall()
+        for (name,) in names:
+            Template(name=TEMPLATE, admin=admin).drop(name)
 
 
 def close_connections() -> None:

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 import pytest
 
 from liyagent.launcher.ephemeral import DATABASE, ephemeral_cluster
-from tests.databases import drop_template
+from tests.databases import drop_ours
 from tests.memory import place_in_memory, remove_orphans
 
 # Durations of the field cases are scaled down here; the real ones run in the trials.
@@ -63,4 +63,4 @@ def _prepare(config: pytest.Config) -> None:
         os.environ["DATABASE_URL"] = cluster.url(DATABASE)
         stack.callback(os.environ.pop, "DATABASE_URL", None)
     else:
-        stack.callback(drop_template, os.environ["DATABASE_URL"])
+        stack.callback(drop_ours, os.environ["DATABASE_URL"])

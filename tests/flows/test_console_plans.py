@@ -12,8 +12,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.databases import FreshDatabase
-from tests.flows.test_run_list_plans import INSERT, MANY
+from tests.databases import FreshDatabase, Template
+from tests.flows.many import template_of_many
 
 # Rows that a statement may touch: the newest 10,000 of a thing, and some.
 MOST_TOUCHED = 25_000
@@ -61,9 +61,13 @@ PAGES = (
 
 
 @pytest.fixture
+def cloned_from(migrated_template: Template) -> str:
+    return template_of_many(migrated_template)
+
+
+@pytest.fixture
 def many(fresh_db: FreshDatabase) -> Client:
     with psycopg.connect(fresh_db.url, autocommit=True) as filling:
-        filling.execute(INSERT, [MANY])
         filling.execute(CALLS)
         filling.execute(AUDIT)
         filling.execute(OPEN)

@@ -11,8 +11,8 @@ from django.conf import settings
 from liyagent.operation.questions import QUESTIONS
 from liyagent.operation.readings import MOST_COUNTED
 from liyagent.operation.scrape import BOUND, ask
-from tests.databases import FreshDatabase
-from tests.flows.test_run_list_plans import INSERT, MANY
+from tests.databases import FreshDatabase, Template
+from tests.flows.many import template_of_many
 
 GROWING = ("runs_run", "runs_call", "audit_auditrow", "events_runevent", "runs_part")
 MOST_STATEMENTS = 8
@@ -39,9 +39,13 @@ RUNS_AND_MORE = (
 
 
 @pytest.fixture
+def cloned_from(migrated_template: Template) -> str:
+    return template_of_many(migrated_template)
+
+
+@pytest.fixture
 def many(fresh_db: FreshDatabase) -> str:
     with psycopg.connect(fresh_db.url, autocommit=True) as filling:
-        filling.execute(INSERT, [MANY])
         for statement in RUNS_AND_MORE:
             filling.execute(statement)
         filling.execute("VACUUM ANALYZE")

@@ -5,31 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
-import psycopg
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.listing import list_runs
-from tests.databases import FreshDatabase
+from tests.databases import FreshDatabase, Template
+from tests.flows.many import MANY, template_of_many
 
-MANY = 200_000
 # Rows that a page may touch: what is looked through for the other filters, twice, and some.
 MOST_TOUCHED = 25_000
-INSERT = """
-INSERT INTO runs_run (id, correlation_id, loop, agent_key, agent_version, entry, mission, request_id, started_by,
-    recording, status, reason, error, format, key_id, attempt, losses, last_loss, handovers, resumes_recorded,
-    sequence, wakes, events_missing, timeline, model_steps, calls_made, input_tokens, output_tokens, parts, seal,
-    stop_requested, stopped_by, created_at, holder)
-SELECT gen_random_uuid(), gen_random_uuid(), 'root', 'agent-' || n %% 20, 1,
-    CASE WHEN n %% 50000 = 0 THEN 'cron' ELSE 'api' END, 'M-' || n / 5, '',
-    CASE WHEN n %% 70000 = 0 THEN 'rare' ELSE 'olga' END, 'metadata',
-    (CASE WHEN n %% 40000 = 0 THEN 'paused' WHEN n %% 100 = 0 THEN 'failed' ELSE 'answered' END), '',
-    CASE WHEN n %% 40000 = 0 THEN '' WHEN n %% 100 = 0 THEN 'lost' ELSE '' END, 1, 'k1', 1, 0, '', 0, 0,
-    9, 0, 0, 0, 3, 2, 10, 10, 0, '\\x00', false, '',
-    timestamptz '2026-01-01T00:00:00Z' + n * interval '10 seconds', NULL
-FROM generate_series(1, %s) AS n
-"""
 VALUES = {
     "status": "paused",
     "agent": "agent-3",
@@ -48,10 +33,8 @@ PAIRS = [
 
 
 @pytest.fixture
-def many(fresh_db: FreshDatabase) -> None:
-    with psycopg.connect(fresh_db.url, autocommit=True) as filling:
-        filling.execute(INSERT, [MANY])
-        filling.execute("VACUUM ANALYZE runs_run")
+def cloned_from(migrated_template: Template) -> str:
+    return template_of_many(migrated_template)
 
 
 def plans(asked: Mapping[str, str]) -> list[str]:
@@ -66,7 +49,7 @@ def plans(asked: Mapping[str, str]) -> list[str]:
     return told
 
 
-def test_no_filter_walks_through_all_runs(many: None) -> None:
+def test_no_filter_walks_through_all_runs(fresh_db: FreshDatabase) -> None:
     asked = [
         {},
         *({name: value} for name, value in VALUES.items()),
@@ -95,7 +78,7 @@ def touched(plan: str) -> int:
 
 
 def test_following_next_finds_each_run_that_fits_once_through_pages_that_may_be_empty(
-    many: None,
+    fresh_db: FreshDatabase,
 ) -> None:
     found: list[str] = []
     asked = {"entry": "cron"}
