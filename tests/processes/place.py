@@ -7,7 +7,6 @@ that any time of their own that decided something would show (ruling 1).
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,15 +17,14 @@ from typing import Any
 from uuid import UUID
 
 import httpx2
-import psycopg
 import yaml
 
-from liyagent.core.conf import new_seal_key
 from liyagent.demo.judge import Verdict, judge
 from liyagent.demo.vendors.process import VENDORS, VendorProcess
 from liyagent.launcher.cluster import Cluster
 from liyagent.launcher.ephemeral import DATABASE
 from liyagent.launcher.users import server_user
+from tests.processes.prepared import prepared
 from tests.trials.chains import check_chains
 from tests.trials.scripts import AGENTS, READS
 from tests.trials.stage import Stage
@@ -49,10 +47,6 @@ SETTINGS = {
 LOOKS_DUE = (
     "SELECT count(*)::int AS n FROM runs_call WHERE run_id = ANY(%s) AND late_look_at IS NOT NULL"
 )
-ANOTHER_CLOCK = """
-    CREATE OR REPLACE FUNCTION liyagent_now() RETURNS timestamptz LANGUAGE sql VOLATILE
-    AS $$ SELECT clock_timestamp() - interval '5 hours' $$
-"""
 WRITES = {
     "keyed": ("incident/create_incident", "name", {"severity": "p3"}),
     "readable": ("jira/create_issue", "summary", {"project": "OPS"}),
@@ -165,19 +159,16 @@ def open_place(
         os.chown(directory, user.uid, user.gid)
         _write_scripts(directory / "scripts")
         vendors = stack.enter_context(VendorProcess(directory / "ledgers"))
+        start = prepared(_environment(directory))
+        start.copy(directory / "postgres")
         cluster = stack.enter_context(
             Cluster(directory / "postgres", settings={"track_functions": "all"})
         )
-        cluster.create_database(DATABASE)
-        env = {**_environment(directory), **urls(cluster, stack)}
+        start.move(cluster.url(DATABASE), vendors.url)
+        env = {**_environment(directory), **start.secrets, **urls(cluster, stack)}
         logs = directory / "logs"
         logs.mkdir()
-        stage = Stage(cluster=cluster, vendors=vendors, env=env, logs=logs)
-        stage.manage("migrate", "--no-input")
-        with psycopg.connect(stage.database_url, autocommit=True) as connection:
-            connection.execute(ANOTHER_CLOCK)
-        stage.manage("seed", f"--vendors={vendors.url}", "--no-runs")
-        stage.token = stage.manage("apikeys", "create", "tests", "--user=admin", "--days=1")
+        stage = Stage(cluster=cluster, vendors=vendors, env=env, logs=logs, token=start.token)
         watch = Watch(stage.database_url)
         stack.callback(watch.close)
         stack.callback(stage.end)
@@ -206,9 +197,6 @@ def _environment(directory: Path) -> dict[str, str]:
         **SETTINGS,
         "LIYAGENT_STATE_DIR": str(directory / "state"),
         "LIYAGENT_SCRIPTS_DIR": str(directory / "scripts"),
-        "LIYAGENT_SECRET_KEY": secrets.token_urlsafe(48),
-        "LIYAGENT_SEAL_KEYS": new_seal_key(),
-        "LIYAGENT_ADMIN_PASSWORD": secrets.token_urlsafe(12),
     }
 
 

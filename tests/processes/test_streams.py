@@ -38,17 +38,17 @@ def until_broken(listening: Stream) -> list[Told]:
 def test_a_listener_goes_on_at_the_other_process_and_hears_each_event_once(
     place: Place, how: signal.Signals
 ) -> None:
-    place.stage.vendors.set_pace("incident", before_ms=0, after_ms=300)
+    place.stage.vendors.set_pace("incident", before_ms=0, after_ms=3000)  # longer than A drains
     (run,) = place.start_runs("keyed", at="A")
     first = listen(place, "A", run)
     heard = first.events(2)
     place.stage.signal("A", how)
     heard += until_broken(first)
     place.stage.wait_gone("A")
+    place.stage.set_pace(0)
     second = listen(place, "B", run, heard[-1].id)
     heard += second.events()
     assert heard[-1].event == "end"
     assert heard[-1].data["status"] == "answered"
     numbers = [int(it.id) for it in heard[:-1]]
     assert numbers == [it["number"] for it in place.watch.rows(NUMBERS, [run])]
-    place.stage.set_pace(0)
