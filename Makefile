@@ -22,7 +22,7 @@ up: .venv/.ok ## run PostgreSQL, demo vendors and two app processes; Ctrl-C stop
 	@$(PY) -m liyagent.launcher up $(ARGS)
 
 test: .venv/.ok-tests ## run all tests on a PostgreSQL of their own
-	@$(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-pgbouncer: .venv/.ok-tests ## run two app processes behind PgBouncer (its Debian package must be installed)
 	@PATH="$$PATH:/usr/sbin"; command -v pgbouncer >/dev/null || \
