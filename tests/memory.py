@@ -29,14 +29,14 @@ def place_in_memory() -> Path | None:
 
 def remove_orphans(place: Path) -> None:
     """Remove the clusters of sessions that were killed: their locks are free. Memory is too dear to keep them."""
-    for directory in place.glob("liyagent-postgres-*"):
+    for lock in place.glob("liyagent-*/*.lock"):
         try:
-            handle = os.open(directory / "data.lock", os.O_RDWR)
+            handle = os.open(lock, os.O_RDWR)
         except OSError:
-            continue  # not ours, or just being made
+            continue  # not ours, or just gone
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(directory, ignore_errors=True)
+            shutil.rmtree(lock.parent, ignore_errors=True)
         except BlockingIOError:
             continue  # in use
         finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from liyagent.launcher.ephemeral import DATABASE
+from tests.memory import place_in_memory
 from tests.processes.place import Place, make_whole, open_place
 
 
@@ -19,7 +20,9 @@ def built_place() -> Iterator[Place]:
     Not below pytest's own directories: the server's user may not enter those.
     """
     with (
-        tempfile.TemporaryDirectory(prefix="liyagent-processes-") as directory,
+        tempfile.TemporaryDirectory(
+            prefix="liyagent-processes-", dir=place_in_memory()
+        ) as directory,
         open_place(
             Path(directory), urls=lambda cluster, _stack: {"DATABASE_URL": cluster.url(DATABASE)}
         ) as place,

@@ -21,6 +21,7 @@ from liyagent.launcher.cluster import Cluster
 from liyagent.launcher.ephemeral import DATABASE
 from liyagent.launcher.users import server_user
 from tests.databases import is_made_here
+from tests.memory import place_in_memory
 from tests.trials.stage import Stage
 
 NAME = "prepared-place"
@@ -74,7 +75,7 @@ def _prepare(place: Path, env: Mapping[str, str]) -> Prepared:
         "LIYAGENT_SEAL_KEYS": new_seal_key(),
         "LIYAGENT_ADMIN_PASSWORD": secrets.token_urlsafe(12),
     }
-    with tempfile.TemporaryDirectory(prefix="liyagent-prepared-") as name:
+    with tempfile.TemporaryDirectory(prefix="liyagent-prepared-", dir=place_in_memory()) as name:
         directory, user = Path(name), server_user()
         os.chown(directory, user.uid, user.gid)
         with (

@@ -13,6 +13,7 @@ import pytest
 
 from liyagent.core.conf import new_seal_key
 from liyagent.launcher.ephemeral import DATABASE
+from tests.memory import place_in_memory
 from tests.processes.place import Place, open_place
 
 KINDS = ("keyed", "readable", "blind")
@@ -23,7 +24,9 @@ KEYS = "LIYAGENT_SEAL_KEYS"
 def rotating() -> Iterator[Place]:
     """A place of its own: its ring is changed for good."""
     with (
-        tempfile.TemporaryDirectory(prefix="liyagent-rotation-") as directory,
+        tempfile.TemporaryDirectory(
+            prefix="liyagent-rotation-", dir=place_in_memory()
+        ) as directory,
         open_place(
             Path(directory), urls=lambda cluster, _stack: {"DATABASE_URL": cluster.url(DATABASE)}
         ) as place,

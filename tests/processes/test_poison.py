@@ -15,6 +15,7 @@ import yaml
 
 from liyagent.demo.vendors.process import ROOT
 from liyagent.launcher.ephemeral import DATABASE
+from tests.memory import place_in_memory
 from tests.processes.place import Place, open_place
 from tests.processes.test_outages import HELD, TAKES_NOTHING, assert_kept, charged
 
@@ -95,7 +96,7 @@ ALONE = "SELECT count(*)::int AS n FROM leases_holder WHERE id <> ALL(%s)"
 @pytest.fixture(scope="module")
 def poisoned() -> Iterator[tuple[Place, Path]]:
     """A place of its own, whose processes know the two tools; and the directory of their gates."""
-    with tempfile.TemporaryDirectory(prefix="liyagent-poison-") as directory:
+    with tempfile.TemporaryDirectory(prefix="liyagent-poison-", dir=place_in_memory()) as directory:
         gates = Path(directory) / "gates"
         Path(directory).chmod(0o755)
         gates.mkdir()

@@ -14,6 +14,7 @@ import pytest
 
 from liyagent.launcher.binaries import bin_directory
 from liyagent.launcher.ephemeral import DATABASE
+from tests.memory import place_in_memory
 from tests.processes.place import Place, open_place
 
 KINDS = ("keyed", "readable", "blind")
@@ -24,7 +25,7 @@ NAMES = ("A", "B")
 def place() -> Iterator[Place]:
     """A place of its own: its database is replaced."""
     with (
-        tempfile.TemporaryDirectory(prefix="liyagent-restore-") as directory,
+        tempfile.TemporaryDirectory(prefix="liyagent-restore-", dir=place_in_memory()) as directory,
         open_place(
             Path(directory), urls=lambda cluster, _stack: {"DATABASE_URL": cluster.url(DATABASE)}
         ) as place,

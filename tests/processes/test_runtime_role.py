@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from liyagent.launcher.ephemeral import DATABASE
+from tests.memory import place_in_memory
 from tests.processes.place import Place, make_whole, open_place
 
 ROLES = Path(__file__).resolve().parents[2] / "docs" / "operate" / "roles.sql"
@@ -26,7 +27,7 @@ KINDS = ("keyed", "readable", "blind")
 def place() -> Iterator[Place]:
     """A and B, started anew as the runtime role once the owner has migrated and seeded."""
     with (
-        tempfile.TemporaryDirectory(prefix="liyagent-role-") as directory,
+        tempfile.TemporaryDirectory(prefix="liyagent-role-", dir=place_in_memory()) as directory,
         open_place(
             Path(directory), urls=lambda cluster, _stack: {"DATABASE_URL": cluster.url(DATABASE)}
         ) as place,

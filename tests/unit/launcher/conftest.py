@@ -13,12 +13,13 @@ import pytest
 
 from liyagent.launcher.cluster import Cluster
 from liyagent.launcher.users import server_user
+from tests.memory import place_in_memory
 
 
 @contextmanager
-def temporary_place() -> Iterator[Path]:
+def temporary_place(below: Path | None = None) -> Iterator[Path]:
     """Make a short path that the server's user may enter; pytest's own temporary directories are closed."""
-    place = Path(tempfile.mkdtemp(prefix="liyagent-launcher-"))
+    place = Path(tempfile.mkdtemp(prefix="liyagent-launcher-", dir=below))
     os.chown(place, server_user().uid, server_user().gid)
     try:
         yield place
@@ -29,7 +30,7 @@ def temporary_place() -> Iterator[Path]:
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A directory of this test's own."""
-    with temporary_place() as place:
+    with temporary_place(place_in_memory()) as place:
         yield place
 
 
@@ -43,5 +44,5 @@ def cluster(place: Path) -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def running() -> Iterator[Cluster]:
     """A running cluster that a module's tests share: they leave it running."""
-    with temporary_place() as place, Cluster(place / "data") as cluster:
+    with temporary_place(place_in_memory()) as place, Cluster(place / "data") as cluster:
         yield cluster

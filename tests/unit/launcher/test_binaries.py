@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import stat
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from liyagent.launcher import binaries
 from liyagent.launcher.binaries import bin_directory, major_of
 from liyagent.launcher.errors import NoPostgres
 from liyagent.launcher.users import ServerUser, server_user
+from tests.unit.launcher.conftest import temporary_place
 
 STRANGER = ServerUser(uid=65_533, gid=65_533)
 
@@ -27,6 +29,13 @@ def system_server(root: Path, version: str) -> Path:
         )
         (programs / name).chmod(0o755)
     return programs
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """On disk: programs are run from it, which a file system in memory may refuse."""
+    with temporary_place() as place:
+        yield place
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 from liyagent.launcher.cluster import Cluster
 from liyagent.launcher.users import server_user
 from runs.hot_functions import SQL
+from tests.memory import place_in_memory
 from tests.unit.runs.sql import Server, begin, head, start_run, value, wait_for
 
 TIMELINE = "SELECT liyagent_timeline()"
@@ -23,7 +24,7 @@ FUNCTION = re.compile(r"CREATE FUNCTION liyagent_timeline.*?^END \$\$;", re.DOTA
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
     """A server of the test's own, to be stopped and promoted."""
-    with tempfile.TemporaryDirectory(prefix="liyagent-timeline-") as place:
+    with tempfile.TemporaryDirectory(prefix="liyagent-timeline-", dir=place_in_memory()) as place:
         user = server_user()
         os.chown(place, user.uid, user.gid)
         with Cluster(Path(place) / "data") as cluster:
