@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 
 from liyagent.core.metrics import CALLS_SETTLED
@@ -67,7 +68,7 @@ def prepare(call: Call, key: str) -> Payload:
     Only the contract makes a field a key; one that a schema merely has is left as it is (FL-08).
     """
     contract = call.contract or Contract(server=call.server, tool=call.tool)
-    args = dict(call.args)
+    args = deepcopy(call.args)
     if contract.key_place is KeyPlace.ARGUMENT:
         args[contract.key_field] = key
     return Payload(

@@ -5,6 +5,7 @@ A diff's `search` must stand exactly once in its file; where the code moved on, 
 
 from __future__ import annotations
 
+from tests.guards.ahead import AHEAD
 from tests.guards.alone import ALONE
 from tests.guards.guard import Guard
 from tests.guards.keeping import KEEPING
@@ -425,24 +426,6 @@ END $$;
         ),
     ),
     Guard(
-        name="a verdict given ahead falls with the policies and the call it was given on",
-        file="runs/ahead.py",
-        search="        if policy is not self.policy or call not in self.calls[call.index : call.index + 1]:\n",
-        replace="        if call.index >= len(self.calls):\n",
-        tests=(
-            f"{CARRYING}test_ahead.py::test_a_verdict_holds_for_exactly_the_call_and_the_policies_that_were_judged",
-        ),
-    ),
-    Guard(
-        name="calls seen ahead are seen again where the configuration changed",
-        file=LOOP,
-        search="is_as_seen = self.ahead.config == self.checkpoint.config",
-        replace="is_as_seen = True",
-        tests=(
-            f"{CARRYING}test_ahead.py::test_what_cannot_be_judged_ahead_is_judged_once_the_step_is_written",
-        ),
-    ),
-    Guard(
         name="a principal's rights are judged",
         file="liyagent/gateway/judge.py",
         search="    run_as.judge,\n",
@@ -497,5 +480,6 @@ END $$;
             f"{CARRYING}test_masked_calls.py::test_a_change_acts_at_the_next_statement_of_a_living_run",
         ),
     ),
+    *AHEAD,
     *TOOL_GUARDS,
 )
