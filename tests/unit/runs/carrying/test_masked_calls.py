@@ -156,6 +156,24 @@ def test_a_change_acts_at_the_next_statement_of_a_living_run(
         assert world.vendor.of("blind")[0]["to"] == "[email]"
 
 
+@pytest.mark.promise("CR-14")
+def test_a_right_taken_from_a_living_run_acts_on_its_next_read(world: World) -> None:
+    """A read is not marked, so nothing judges it once more before it is sent."""
+    world.sql("UPDATE gateway_tool SET permission = 'jira.write' WHERE name = 'look'")
+    kim = User.objects.create_user("kim")
+    kim.user_permissions.add(Permission.objects.get(codename="jira.write"))
+
+    def take_it(_tool: str) -> None:
+        VENDOR.after_effect = lambda _: None
+        world.sql("DELETE FROM auth_user_user_permissions")
+
+    VENDOR.after_effect = take_it
+    world.start(calls(("v/keyed", {"n": 1}), ("v/look", {})), says("done"), started_by="kim")
+    assert world.process().carry().status == "answered"
+    assert world.vendor.received == ["keyed"]
+    assert "jira.write" in world.model.results()[1]
+
+
 def test_bytes_that_a_new_policy_would_mask_do_not_leave_once_they_are_marked(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
