@@ -72,6 +72,18 @@ def test_a_write_that_was_never_begun_passes_each_gate_as_it_stands_now(
 
 
 @pytest.mark.promise("CR-14")
+def test_a_read_is_judged_as_it_stands_now(world: World) -> None:
+    """No mark is made of it, so the resume's own first look is all that judges it."""
+    world.start(calls(("v/look", {"n": 1}), ("v/look", {"n": 2})), says("done"))
+    first = dies_in(world, "look")
+    world.sql("UPDATE agents_agent SET tool_patterns = '[\"v/blind\"]'")
+    world.lapse(first)
+    assert world.process("second").carry().status == "answered"
+    assert world.vendor.received == ["look"]
+    assert all("no tool v/look" in it for it in world.model.results())
+
+
+@pytest.mark.promise("CR-14")
 @pytest.mark.parametrize("change", [change for change, _ in GATES.values()], ids=GATES)
 def test_a_keyed_write_in_doubt_is_not_sent_again_against_any_gate(
     world: World, change: str
