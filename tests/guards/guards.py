@@ -403,7 +403,9 @@ END $$;
         replace="""        config=__import__("runs.authority", fromlist=[""]).newest_config() or stored.config,
         now=stored.now,
 """,
-        tests=(f"{CARRYING}test_gates_again.py::test_a_read_is_judged_as_it_stands_now",),
+        tests=(
+            f"{CARRYING}test_gates_again.py::test_a_read_of_a_run_that_was_handed_over_is_judged_as_it_stands_now",
+        ),
     ),
     Guard(
         name="an id that a step repeats is no identity",

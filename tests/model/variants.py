@@ -1,0 +1,136 @@
+"""Which variants of the models are tried, and what is expected of each: all guards hold, one fewer breaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.model.verdict import BREAKS, HOLDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A model with its flags: `name` in words, `expected` is what its assertions do."""
+
+    model: str
+    name: str
+    flags: tuple[str, ...] = ()
+    expected: str = BREAKS
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        """Its flags as spin takes them."""
+        return tuple(f"-D{flag}" for flag in self.flags)
+
+
+def _holds(model: str, name: str, *flags: str) -> Variant:
+    return Variant(model=model, name=name, flags=flags, expected=HOLDS)
+
+
+def _breaks(model: str, name: str, *flags: str) -> Variant:
+    return Variant(model=model, name=name, flags=flags)
+
+
+IN_FLIGHT = (
+    _holds("in_flight", "all guards, a vendor that dedupes on our key", "CONTRACT=KEYED"),
+    _holds("in_flight", "all guards, a vendor that stores our key", "CONTRACT=READABLE"),
+    _holds("in_flight", "all guards, a vendor that does neither", "CONTRACT=BLIND"),
+    _breaks("in_flight", "shows that a good end after a loss is reached", "WITNESS"),
+    _breaks("in_flight", "without the mark", "WITHOUT_MARK"),
+    _breaks("in_flight", "without the fence", "WITHOUT_FENCE"),
+    _breaks("in_flight", "a take that does not raise the attempt", "WITHOUT_RAISE"),
+    _breaks("in_flight", "a claim that is no compare-and-set", "WITHOUT_COMPARE"),
+    _breaks("in_flight", "without the send deadline", "WITHOUT_DEADLINE"),
+    _breaks("in_flight", "a send deadline that renewals move", "WITHOUT_OWN_DEADLINE"),
+    _breaks("in_flight", "a read-back that does not wait", "WITHOUT_WAIT"),
+    _breaks("in_flight", "a claim that ignores the mark's deadline", "WITHOUT_MARKS_DEADLINE"),
+    _breaks(
+        "in_flight",
+        "a proof that clears every deadline",
+        "WITHOUT_GREATEST",
+        "WITHOUT_PROVEN_ALONE",
+    ),
+    # Each of these two covers for the other: the row of a mark keeps what the head forgets.
+    _holds("in_flight", "a claim that forgets the earlier settle_after", "WITHOUT_GREATEST"),
+    _holds("in_flight", "a proof that clears others' marks too", "WITHOUT_PROVEN_ALONE"),
+    _breaks("in_flight", "a blind resend", "WITHOUT_SETTLEMENT"),
+    _breaks(
+        "in_flight", "a resend whatever the vendor's window", "CONTRACT=KEYED", "WITHOUT_WINDOW"
+    ),
+    _breaks(
+        "in_flight",
+        "a window counted from the last mark",
+        "CONTRACT=KEYED",
+        "WITHOUT_FIRST_MARK",
+    ),
+    _breaks("in_flight", "without the intent guard", "CONTRACT=BLIND", "WITHOUT_INTENT"),
+    _breaks(
+        "in_flight",
+        "a person who says `did not` while it can still be sent",
+        "CONTRACT=BLIND",
+        "WITHOUT_PERSONS_WAIT",
+    ),
+)
+
+APPROVAL = (
+    _holds("approval", "all guards: approve against reject and expiry"),
+    _holds("approval", "all guards, a vendor that dedupes on our key", "KEYED=1"),
+    _holds("approval", "all guards: approved, then withdrawn", "SECOND=withdrawn"),
+    _holds(
+        "approval", "all guards: approved, withdrawn, deduped", "SECOND=withdrawn", "KEYED=1"
+    ),
+    _breaks("approval", "shows that a good end after a loss is reached", "WITNESS"),
+    _breaks("approval", "without the fence", "WITHOUT_FENCE"),
+    _breaks("approval", "filed in one commit, marked in another", "WITHOUT_ONE_FILING"),
+    _breaks("approval", "a run that goes to sleep without looking", "WITHOUT_CASE"),
+    _breaks("approval", "a sub-select that decides whether to sleep", "WITHOUT_OWN_COLUMNS"),
+    _breaks("approval", "a wake that only counts for a run that sleeps", "WITHOUT_WAKES_ALWAYS"),
+    _breaks("approval", "`wakes` read after the approval", "WITHOUT_WAKES_BEFORE_LOOK"),
+    _breaks("approval", "a filing asked again that tells the wakes of now", "WITHOUT_FIRST_WAKES"),
+    _breaks("approval", "a wake that queues whatever it finds", "WITHOUT_WAITING_ALONE"),
+    _breaks("approval", "decided in one commit, woken in another", "WITHOUT_ONE_DECISION"),
+    _breaks("approval", "a decision that is read, then saved", "WITHOUT_CONDITION"),
+    _breaks("approval", "a decision after the expiry", "WITHOUT_EXPIRY_AT_DECISION"),
+    _breaks("approval", "the approval locked before the head", "WITHOUT_LOCK_ORDER"),
+    _breaks("approval", "sent without a reservation", "WITHOUT_RESERVATION"),
+    _breaks(
+        "approval",
+        "marked in one commit, consumed in another",
+        "SECOND=withdrawn",
+        "KEYED=1",
+        "WITHOUT_ONE_RESERVATION",
+    ),
+    _breaks(
+        "approval",
+        "a reservation that trusts what was read before",
+        "SECOND=withdrawn",
+        "WITHOUT_CHECK_AGAIN",
+    ),
+    _breaks("approval", "a reservation after the expiry", "WITHOUT_EXPIRY_AT_DISPATCH"),
+    _breaks("approval", "a key for each attempt", "KEYED=1", "WITHOUT_APPROVALS_KEY"),
+    _breaks("approval", "a blind resend", "WITHOUT_SETTLEMENT"),
+)
+
+DELEGATION = (
+    _holds("delegation", "all guards: processes die and stall", "STALLS=2"),
+    _holds("delegation", "all guards: two sweepers at the child", "STALLS=1", "TWO_SWEEPS"),
+    _holds("delegation", "all guards: one dies, one hands over", "STALLS=0", "DRAINS"),
+    _breaks("delegation", "shows that a child fails and its parent ends well", "WITNESS"),
+    _breaks("delegation", "without the fence", "WITHOUT_FENCE"),
+    _breaks("delegation", "a claim that is no compare-and-set", "WITHOUT_COMPARE"),
+    _breaks("delegation", "marked in one commit, child in another", "WITHOUT_ONE_START"),
+    _breaks("delegation", "children that are not unique by key", "WITHOUT_UNIQUE"),
+    _breaks("delegation", "a resume that does not ask by key", "WITHOUT_KEY"),
+    _breaks("delegation", "a parent that goes to sleep without looking", "WITHOUT_CASE"),
+    _breaks("delegation", "a wake that only counts for one that sleeps", "WITHOUT_WAKES_ALWAYS"),
+    _breaks("delegation", "`wakes` read after the child", "WITHOUT_WAKES_BEFORE_LOOK"),
+    _breaks("delegation", "asked again, it tells the wakes of now", "WITHOUT_FIRST_WAKES"),
+    _breaks("delegation", "ended in one commit, woken in another", "WITHOUT_ONE_END"),
+    _breaks("delegation", "a parent that is not told of a failure", "WITHOUT_FAILURE_TOLD"),
+    _breaks(
+        "delegation", "the child locked before the parent", "STALLS=0", "DRAINS", "WITHOUT_LOCK_ORDER"
+    ),
+    _breaks("delegation", "the child's write without its mark", "WITHOUT_MARK"),
+    _breaks("delegation", "the child's write blindly sent again", "WITHOUT_SETTLEMENT"),
+)
+
+VARIANTS = (*IN_FLIGHT, *APPROVAL, *DELEGATION)
