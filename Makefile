@@ -1,6 +1,6 @@
 # Each target does its own set-up in .venv; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help up test test-pgbouncer test-edge test-browser test-servers check demo trials guards bench promises fuzz
+.PHONY: help up test test-pgbouncer test-edge test-browser test-servers check check-model demo trials guards bench promises fuzz
 
 # ARGS goes to the command behind the target. FULL and JSON are read by the commands themselves.
 ARGS ?=
@@ -47,6 +47,9 @@ check: .venv/.ok-tests ## lint, format, types, import contracts, missing migrati
 	@echo "mypy" && $(NO_DATABASE) $(PY) -m mypy liyagent events missions runs tests manage.py
 	@echo "import contracts" && .venv/bin/lint-imports --no-logo
 	@echo "migrations" && $(DUMMY) $(PY) -m liyagent.launcher with-postgres -- $(PY) manage.py makemigrations --check --dry-run
+
+check-model: .venv/bin/python ## visit every state of the protocol's models, and see each break without a guard (spin and gcc are needed)
+	@$(PY) -m tests.model $(ARGS)
 
 fuzz: .venv/.ok-tests ## send the API whatever its schema allows (FUZZ_EXAMPLES=200 for each operation)
 	@FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-200} $(PY) -m pytest tests/flows/test_schema.py -q --show-capture=no $(ARGS)

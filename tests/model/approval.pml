@@ -12,6 +12,9 @@
 #ifndef KEYED                       /* whether the vendor dedupes by our key */
 #define KEYED  0
 #endif
+#ifndef STALLS                      /* claims from a process that only stalls */
+#define STALLS 1
+#endif
 #ifndef SECOND                      /* who decides beside the one who approves and the expiry */
 #define SECOND rejected
 #endif
@@ -225,9 +228,9 @@ out:
   skip
 }
 
-/* Claims as in in_flight.pml: from a dead process, and twice from one that only stalls. */
+/* Claims as in in_flight.pml: from a dead process, and a few times from one that only stalls. */
 proctype Sweep() {
-  do :: atomic { (status == running && head_by == FREE && (!alive[holder] || losses < 2)) ->
+  do :: atomic { (status == running && head_by == FREE && (!alive[holder] || losses < STALLS)) ->
        losses = (losses < 2 -> losses + 1 : losses); status = queued; holder = NOBODY } od
 }
 /* A person ends the run while it waits. */

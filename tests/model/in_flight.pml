@@ -73,7 +73,7 @@ byte counted;                                            /* attempts whose loss 
 #elif defined(WITHOUT_GREATEST)
 #define waits(h)        from_mark(h)
 #elif defined(WITHOUT_PROVEN_ALONE)
-#define waits(h)        ((h) != NOBODY -> 0 : later(settle_after, from_mark(NOBODY)))
+#define waits(h)        ((h) != NOBODY -> settle_after : later(settle_after, from_mark(NOBODY)))
 #elif defined(WITHOUT_MARKS_DEADLINE)
 #define waits(h)        settle_after
 #else

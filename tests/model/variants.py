@@ -46,12 +46,17 @@ IN_FLIGHT = (
     _breaks(
         "in_flight",
         "a proof that clears every deadline",
+        "THIRD",
+        "LAST=2",
         "WITHOUT_GREATEST",
         "WITHOUT_PROVEN_ALONE",
     ),
     # Each of these two covers for the other: the row of a mark keeps what the head forgets.
-    _holds("in_flight", "a claim that forgets the earlier settle_after", "WITHOUT_GREATEST"),
-    _holds("in_flight", "a proof that clears others' marks too", "WITHOUT_PROVEN_ALONE"),
+    _holds(
+        "in_flight", "a claim that forgets what stood there", "THIRD", "LAST=2", "WITHOUT_GREATEST"
+    ),
+    _holds("in_flight", "a proof that clears all marks", "THIRD", "LAST=2", "WITHOUT_PROVEN_ALONE"),
+    _holds("in_flight", "all guards, a process with two threads", "THIRD", "LAST=2"),
     _breaks("in_flight", "a blind resend", "WITHOUT_SETTLEMENT"),
     _breaks(
         "in_flight", "a resend whatever the vendor's window", "CONTRACT=KEYED", "WITHOUT_WINDOW"
@@ -72,12 +77,10 @@ IN_FLIGHT = (
 )
 
 APPROVAL = (
-    _holds("approval", "all guards: approve against reject and expiry"),
+    _holds("approval", "all guards: approve against reject and expiry", "STALLS=2"),
     _holds("approval", "all guards, a vendor that dedupes on our key", "KEYED=1"),
     _holds("approval", "all guards: approved, then withdrawn", "SECOND=withdrawn"),
-    _holds(
-        "approval", "all guards: approved, withdrawn, deduped", "SECOND=withdrawn", "KEYED=1"
-    ),
+    _holds("approval", "all guards: approved, withdrawn, deduped", "SECOND=withdrawn", "KEYED=1"),
     _breaks("approval", "shows that a good end after a loss is reached", "WITNESS"),
     _breaks("approval", "without the fence", "WITHOUT_FENCE"),
     _breaks("approval", "filed in one commit, marked in another", "WITHOUT_ONE_FILING"),
@@ -127,7 +130,11 @@ DELEGATION = (
     _breaks("delegation", "ended in one commit, woken in another", "WITHOUT_ONE_END"),
     _breaks("delegation", "a parent that is not told of a failure", "WITHOUT_FAILURE_TOLD"),
     _breaks(
-        "delegation", "the child locked before the parent", "STALLS=0", "DRAINS", "WITHOUT_LOCK_ORDER"
+        "delegation",
+        "the child locked before the parent",
+        "STALLS=0",
+        "DRAINS",
+        "WITHOUT_LOCK_ORDER",
     ),
     _breaks("delegation", "the child's write without its mark", "WITHOUT_MARK"),
     _breaks("delegation", "the child's write blindly sent again", "WITHOUT_SETTLEMENT"),
