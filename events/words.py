@@ -22,6 +22,7 @@ FACTS = frozenset(
         *("calls", "input_tokens", "output_tokens", "cost_micros", "unsettled", "losses", "loss"),
         *("step", "index", "server", "tool", "effect", "fate", "posture", "gate", "policy", "key"),
         *("direction", "check", "name", "action"),
+        *("approval", "by", "ceiling", "decision", "digest", "run_as"),
         *("settlement", "settlements", "ms", "finish", "missing", "attempt", "cause", "left"),
     }
 )

@@ -41,6 +41,7 @@ INSTALLED_APPS = [
     "events",
     "liyagent.gateway",
     "liyagent.transcripts",
+    "liyagent.approvals",
     "runs",
     "liyagent.demo",
     "liyagent.console",

@@ -6,6 +6,7 @@ sealed part, chained to the part before (ruling 15).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -18,7 +19,7 @@ from events.buffer import EventBuffer
 from liyagent.core.clock import boottime
 from liyagent.core.seal import Keyring, Sealer, tag_of
 from runs.errors import CheckpointBroken, LostLease
-from runs.hot import Counters, Fence, GiveUp, ask_together
+from runs.hot import Counters, Fence, GiveUp, ask, ask_together
 from runs.marks import open_mark, open_outcome
 from runs.models import Call, Run
 
@@ -180,6 +181,11 @@ def load(run_id: UUID, *, attempt: int, give_up: GiveUp) -> Stored:
         last_told_step=told[0][0] if told else 0,
         timeline=config[0][2],
     )
+
+
+def stored_rows(model: type[M], where: str, values: Sequence[Any], *, give_up: GiveUp) -> list[M]:
+    """Return a table's rows by a hot statement: it waits for a database that is away. Raises `LostLease`."""
+    return [_row(model, it) for it in ask(_select(model, where), values, give_up=give_up)]
 
 
 def _columns(model: type[Model]) -> list[str]:

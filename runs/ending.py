@@ -52,3 +52,7 @@ class MayNotGoOn(Exception):
         """`ending` is what it ends as."""
         super().__init__(ending.reason)
         self.ending = ending
+
+
+class HandedBack(Exception):
+    """The run went back to the queue, or waits: the process drains, or what it needs has still to come."""

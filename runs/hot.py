@@ -162,30 +162,32 @@ def stopped_by(run_id: UUID, *, give_up: GiveUp) -> str:
     return f"stopped by {who or 'a person'}" + (f": {why}" if why else "")
 
 
-def _told(rows: list[tuple[Any, ...]], fence: Fence) -> Told:
+def told_of(rows: list[tuple[Any, ...]], fence: Fence) -> Told:
+    """Return what a statement told this attempt. Raises `LostLease` where it matched nothing."""
     if not rows:
         raise LostLease(run_id=fence.run_id, attempt=fence.attempt, sequence=fence.sequence)
     return Told(stop=rows[0][0], config=rows[0][1])
 
 
-def _with_events(statement: str) -> str:
+def with_events(statement: str) -> str:
+    """Return a statement that takes events along, by the word EVENTS where they stand."""
     return statement.replace("EVENTS", AS_ARRAYS)
 
 
-STEP = _with_events(
+STEP = with_events(
     "SELECT * FROM liyagent_step(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %b, EVENTS)"
 )
 MARK = "SELECT * FROM liyagent_mark(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b)"
-SETTLE = _with_events(
+SETTLE = with_events(
     "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, %s, %s, EVENTS)"
 )
-FLUSH = _with_events("SELECT * FROM liyagent_flush(%s, %s, %s, %b, %s, %s, %s, EVENTS)")
-RELEASE = _with_events("SELECT * FROM liyagent_release(%s, %s, %s, %b, %s, %s, EVENTS)")
+FLUSH = with_events("SELECT * FROM liyagent_flush(%s, %s, %s, %b, %s, %s, %s, EVENTS)")
+RELEASE = with_events("SELECT * FROM liyagent_release(%s, %s, %s, %b, %s, %s, EVENTS)")
 TAKE = "SELECT * FROM liyagent_take(%s, %s, %s, %s, %s)"
 TAKE_ONE = "SELECT * FROM liyagent_take_one(%s, %s, %s, %s)"
 DUE_ALONE = "SELECT * FROM liyagent_due_alone(%s, %s, %s)"
 CLAIM = "SELECT * FROM liyagent_claim(%s, %s, %s, NULL)"
-FINISH = _with_events(
+FINISH = with_events(
     "SELECT * FROM liyagent_finish("
     "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, EVENTS)"
 )
@@ -235,7 +237,7 @@ def write_step(
     """Write the checkpoint of a model step that asked for calls (CR-09). Raises `LostLease`. `meanwhile` as in `ask`."""
     values = (fence.run_id, fence.attempt, fence.sequence, seal, *counters.values(), part, sealed)
     rows = ask(STEP, (*values, *events), give_up=give_up, meanwhile=meanwhile)
-    return _told(rows, fence)
+    return told_of(rows, fence)
 
 
 def write_mark(
@@ -293,7 +295,7 @@ def write_settled(
     """Keep what a marked call came back with, its audit row and events in one commit. Raises `LostLease`."""
     values = (fence.run_id, fence.attempt, fence.sequence, seal, step, index, fate, settlement)
     rest = (outcome, late_look_seconds, *audit.values(), *events)
-    return _told(ask(SETTLE, (*values, *rest), give_up=give_up), fence)
+    return told_of(ask(SETTLE, (*values, *rest), give_up=give_up), fence)
 
 
 def flush(
@@ -307,7 +309,7 @@ def flush(
 ) -> Told:
     """Write buffered events and an audit row alone. Raises `LostLease`."""
     values = (fence.run_id, fence.attempt, fence.sequence, seal, resumes, *audit.values(), *events)
-    return _told(ask(FLUSH, values, give_up=give_up), fence)
+    return told_of(ask(FLUSH, values, give_up=give_up), fence)
 
 
 def release(
@@ -321,7 +323,7 @@ def release(
 ) -> Told:
     """Give the run back to the queue without a loss. Raises `LostLease`."""
     values = (fence.run_id, fence.attempt, fence.sequence, seal, is_handover, until_settled)
-    return _told(ask(RELEASE, (*values, *events), give_up=give_up), fence)
+    return told_of(ask(RELEASE, (*values, *events), give_up=give_up), fence)
 
 
 def finish(
@@ -341,7 +343,7 @@ def finish(
     """End the run: status, transcript, audit and last events in one commit. Raises `LostLease`."""
     values = (fence.run_id, fence.attempt, fence.sequence, seal, status, reason, error)
     rest = (*counters.values(), transcript, late_look_seconds, *audit.values(), *events)
-    return _told(ask(FINISH, (*values, *rest), give_up=give_up), fence)
+    return told_of(ask(FINISH, (*values, *rest), give_up=give_up), fence)
 
 
 def take(

@@ -38,7 +38,8 @@ from runs.authority import AgentNow, agent_now, refusal_of, refusal_on_resume
 from runs.caps import check_calls, check_steps, check_time
 from runs.checkpoint import Checkpoint, Stored, open_checkpoint
 from runs.conversation import Pending, messages_of, pending_of, result_message
-from runs.ending import Ending, MayNotGoOn, ending_of, failed
+from runs.dispatch import answer_held
+from runs.ending import Ending, HandedBack, MayNotGoOn, ending_of, failed
 from runs.endings import EndError
 from runs.errors import CheckpointBroken
 from runs.finish import end_run, end_unopened
@@ -64,10 +65,6 @@ class Carrier:
     holder: str
     give_up: Callable[[], bool]
     hand_over: Callable[[], bool]
-
-
-class HandedBack(Exception):
-    """The run went back to the queue: the process drains, or a read-back has to wait for its time."""
 
 
 def carry_run(stored: Stored, carrier: Carrier) -> None:
@@ -102,7 +99,7 @@ def carry_run(stored: Stored, carrier: Carrier) -> None:
     try:
         attempt.carry()
     except HandedBack:
-        logger.info("run goes back to the queue")
+        logger.info("run is carried here no more")
     except MayNotGoOn as over:
         attempt.end(over.ending)
 
@@ -185,9 +182,12 @@ class Attempt:
         if left.settlement is None:
             self._hear(call, scope.outcome_of(left.row))
             return
-        payload = scope.payload_of(left.row)
+        if left.settlement is Settlement.ROUTED_TO_ITS_APPROVAL:
+            self._hear(call, answer_held(scope, call, left.row, policy=self._policy()))
+            return
         if left.settlement is Settlement.READ_BACK:
             self._wait_until_settled()
+        payload = scope.payload_of(left.row)
         outcome = scope.carry_out(left.settlement, left.verdict, payload)
         scope.settle(left.verdict, payload, outcome)
         self._hear(call, outcome)

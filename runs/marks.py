@@ -9,7 +9,7 @@ from typing import Any
 from liyagent.core.seal import Sealer
 from liyagent.gateway.outcome import Fate, Outcome, Payload
 from runs.errors import CheckpointBroken
-from runs.models import Call
+from runs.models import Call, Intent
 
 BYTES, OUTCOME = "bytes", "outcome"
 
@@ -18,13 +18,16 @@ BYTES, OUTCOME = "bytes", "outcome"
 class SealedMark:
     """A mark as it was sealed; the row's plain columns, which anybody may edit, decide nothing alone.
 
-    `marked_after` is no later than the row's `marked_at`, by the database's clock as this process knew it.
+    `marked_after` is no later than the row's `marked_at`, by the database's clock as this process knew it. `approval` is
+    the id of the request that it is held for, or was approved by, "" for none.
     """
 
     payload: Payload
     has_identity: bool
     key_window_seconds: int
     marked_after: datetime
+    intent: str = Intent.SENDING.value
+    approval: str = ""
 
     def seal(self, sealer: Sealer, *, step: int, index: int) -> bytes:
         """Return it sealed as the mark of that very call."""
@@ -33,6 +36,8 @@ class SealedMark:
             "has_identity": self.has_identity,
             "key_window_seconds": self.key_window_seconds,
             "marked_after": self.marked_after.isoformat(),
+            "intent": self.intent,
+            "approval": self.approval,
         }
         return sealer.seal(facts, kind=BYTES, number=place_of(step, index))
 
@@ -47,17 +52,21 @@ def open_mark(sealer: Sealer, row: Call) -> SealedMark:
         has_identity=facts["has_identity"],
         key_window_seconds=facts["key_window_seconds"],
         marked_after=datetime.fromisoformat(facts["marked_after"]),
+        # A mark of the release before knew of no other intent.
+        intent=facts.get("intent", Intent.SENDING.value),
+        approval=facts.get("approval", ""),
     )
     sealed = (mark.payload.server, mark.payload.tool, mark.payload.key, mark.has_identity)
-    if (*sealed, mark.key_window_seconds) != _columns(row):
+    if (*sealed, mark.key_window_seconds, mark.intent, mark.approval) != _columns(row):
         raise CheckpointBroken(
             f"the mark of call {row.index} of step {row.step} is not the one that was sealed"
         )
     return mark
 
 
-def _columns(row: Call) -> tuple[str, str, str, bool, int]:
-    return row.server, row.tool, row.step_key, row.has_identity, row.key_window_seconds
+def _columns(row: Call) -> tuple[str, str, str, bool, int, str, str]:
+    identity = (row.server, row.tool, row.step_key, row.has_identity, row.key_window_seconds)
+    return *identity, row.intent, str(row.approval_id or "")
 
 
 def seal_outcome(sealer: Sealer, outcome: Outcome, *, step: int, index: int) -> bytes:

@@ -31,6 +31,7 @@ from runs import hot
 from runs.authority import agent_now, refusal_of
 from runs.checkpoint import Checkpoint
 from runs.errors import LostLease
+from runs.file_call import file_call
 from runs.in_doubt import Mark, Settlement, settlement_for
 from runs.keys import fresh_key, has_identity, intent_digest, step_key
 from runs.marks import SealedMark, open_mark, open_outcome, seal_outcome
@@ -48,10 +49,6 @@ SAME_INTENT = (
 )
 MASKED_ANEW = (
     "a data policy changed while this call was on its way; it was not made, ask for it again"
-)
-HELD = (
-    "Refused: this agent's writes are held for a person's approval, and this run cannot wait for one. "
-    "The call was not made. Go on without it, or say in your answer what a person should do."
 )
 
 
@@ -163,8 +160,11 @@ class RunScope(Scope):
         return "" if verdict.posture is Posture.POSTURE else verdict.reason
 
     def hold(self, verdict: Verdict) -> Outcome:
-        """Refuse a held call with the reason: there is nobody to ask yet."""
-        return Outcome(fate=Fate.REFUSED, error=f"{HELD} ({verdict.reason})")
+        """File a held call; the run waits for it, or is told the request's id and goes on.
+
+        Raises `HandedBack` where it waits.
+        """
+        return file_call(self.checkpoint, verdict, step=self.step)
 
     def settle(self, verdict: Verdict, payload: Payload | None, outcome: Outcome) -> None:
         """Keep what came of a call: a marked one in a commit of its own, any other as a buffered event."""
@@ -214,7 +214,9 @@ class RunScope(Scope):
         contract = verdict.call.contract
         return settlement_for(
             mark=Mark(row.intent),
-            gates_allow=verdict.posture is Posture.POSTURE,
+            # A call that a person approved is held by its gate as before, and was let through.
+            gates_allow=verdict.posture is Posture.POSTURE
+            or (verdict.posture is Posture.HELD and row.approval_id is not None),
             has_identity=row.has_identity,
             is_within_vendor_window=self._is_within_window(row),
             is_delegation=False,

@@ -36,6 +36,7 @@ ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?")
 # What a header can carry as a bearer token (RFC 6750), long enough not to be guessed.
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{32,200}")
 LOOPBACK = "127.0.0.1,localhost"
+DAY_SECONDS, HOUR_SECONDS = 86_400.0, 3_600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,9 @@ class Conf:
     late_look_seconds: float
     drain_seconds: float
     carry_memory_mb: int
+    approval_seconds: float
+    approval_reminder_seconds: float
+    approve_own_requests: bool
     allow_unsafe_durability: bool
     allowed_private_hosts: tuple[str, ...]
     scripts_dir: Path
@@ -107,6 +111,13 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         carry_memory_mb=_whole_or_none(
             env, "LIYAGENT_CARRY_MEMORY_MB", low=LEAST_CARRY_MEMORY_MB, high=1_000_000
         ),
+        approval_seconds=_number(env, "LIYAGENT_APPROVAL_DAYS", default=7, low=0, high=3_650)
+        * DAY_SECONDS,
+        approval_reminder_seconds=_number(
+            env, "LIYAGENT_APPROVAL_REMINDER_HOURS", default=24, low=0, high=87_600
+        )
+        * HOUR_SECONDS,
+        approve_own_requests=_flag(env, "LIYAGENT_APPROVE_OWN_REQUESTS", default=False),
         allow_unsafe_durability=_flag(env, "LIYAGENT_ALLOW_UNSAFE_DURABILITY", default=False),
         allowed_private_hosts=_hosts(
             env, "LIYAGENT_ALLOWED_PRIVATE_HOSTS", default=LOOPBACK if is_beside_up else ""

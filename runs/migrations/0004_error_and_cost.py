@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from runs.hot_functions import load_hot_functions
+from runs.hot_functions import FIRST_FILES, load_hot_functions
 
 
 class Migration(migrations.Migration):
@@ -22,5 +22,5 @@ class Migration(migrations.Migration):
             name="error",
             field=models.CharField(blank=True, db_default="", default="", max_length=60),
         ),
-        load_hot_functions(),
+        load_hot_functions(FIRST_FILES),
     ]

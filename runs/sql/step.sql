@@ -170,7 +170,7 @@ BEGIN
 END $$;
 
 -- The end, in one commit: status, transcript, audit, last events; open marks become unknown with a late look
--- (ruling 9). Parts go, but those of a run recorded in full: they are its transcript. A task that was refused is not
+-- (ruling 9), those that were held stay held, and what the run waits for is withdrawn. Parts go, but those of a run recorded in full: they are its transcript. A task that was refused is not
 -- kept at all.
 CREATE FUNCTION liyagent_finish(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_status text, p_reason text, p_error text,
@@ -187,8 +187,12 @@ BEGIN
         RETURNING correlation_id, mission, recording, events_missing, stop_requested, agent_key, request_id, key_id
         INTO v;
     IF FOUND THEN
-        UPDATE runs_call SET fate = 'unknown', settlement = 'run_ended', settled_at = liyagent_now(),
-                late_look_at = liyagent_now() + make_interval(secs => p_late_look_seconds)
+        UPDATE approvals_approval SET status = CASE status WHEN 'pending' THEN 'withdrawn' ELSE 'stale' END,
+                settled_reason = 'the run ended before it was made'
+            WHERE run_id = p_run AND run_waits AND status IN ('pending', 'approved');
+        UPDATE runs_call SET fate = CASE intent WHEN 'held' THEN 'held' ELSE 'unknown' END, settlement = 'run_ended',
+                settled_at = liyagent_now(), late_look_at = CASE intent WHEN 'sending'
+                    THEN liyagent_now() + make_interval(secs => p_late_look_seconds) END
             WHERE run_id = p_run AND fate = '';
         INSERT INTO transcripts_transcript (run_id, correlation_id, sealed, key_id, created_at)
             SELECT p_run, v.correlation_id, p_transcript, v.key_id, liyagent_now() WHERE p_transcript IS NOT NULL;

@@ -66,9 +66,11 @@ def test_a_write_that_was_never_begun_passes_each_gate_as_it_stands_now(
     assert world.process("second").carry().status == "answered"
     assert "blind" not in world.vendor.received
     assert said in world.model.results()[1].lower()
-    assert not world.sql("SELECT 1 FROM runs_call WHERE run_id = %s", run.id)
+    # One that is held is filed as such; any other refusal leaves no mark.
+    marks = world.sql("SELECT intent, fate FROM runs_call WHERE run_id = %s", run.id)
+    assert set(marks) <= {("held", "held")}
     told = [it.content for it in world.events(run) if it.kind == "tool.call"]
-    assert '"fate":"refused"' in told[1]
+    assert f'"fate":"{"held" if marks else "refused"}"' in told[1]
 
 
 @pytest.mark.promise("CR-14")

@@ -1,0 +1,136 @@
+"""Put a held call before a person: its mark, the request and the run's suspension in one commit (ruling 9)."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from psycopg.types.json import Jsonb
+
+from liyagent.approvals.digests import approval_digest, ceiling_of
+from liyagent.core.canonical import digest
+from liyagent.gateway.active import active_policy
+from liyagent.gateway.call import prepare
+from liyagent.gateway.outcome import Fate, Outcome, Payload, Verdict
+from runs import hot
+from runs.checkpoint import Checkpoint, keyring
+from runs.ending import HandedBack
+from runs.keys import approved_call_key, intent_digest
+from runs.marks import SealedMark, seal_outcome
+from runs.models import CHECKPOINT_FORMAT, Intent
+from runs.start import new_run_id
+
+HOLD = hot.with_events(
+    "SELECT * FROM liyagent_hold("
+    "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %b, %b, %s, %s, %s, %s, %b, %s, %s, EVENTS)"
+)
+WORDS = "approval"
+TOLD_HELD = (
+    "Held: this call was not made. It waits for a person's approval (request {approval}), and this run does not wait for it. "
+    "If it is approved, it is made then, exactly as asked. Do not ask for it again; say in your answer that it waits. ({reason})"
+)
+
+
+def file_call(
+    checkpoint: Checkpoint,
+    verdict: Verdict,
+    *,
+    step: int,
+    replaces: UUID | None = None,
+    why_stale: str = "",
+) -> Outcome:
+    """File a held call and suspend the run; one that may not wait is told the request's id and goes on.
+
+    `replaces` is the request of this very call that `why_stale` says no longer stands. Raises `HandedBack` where the run
+    waits, `LostLease`.
+    """
+    call = verdict.call
+    approval, place = new_run_id(), (step, call.index)
+    payload = prepare(call, approved_call_key(approval))
+    waits = call.asker.may_wait
+    outcome = Outcome(
+        fate=Fate.HELD,
+        error=TOLD_HELD.format(approval=approval, reason=verdict.reason),
+        key=payload.key,
+    )
+    if waits:
+        checkpoint.open_marks.add(place)
+    else:
+        checkpoint.open_marks.discard(place)
+        checkpoint.settled.add(place)
+    request = _request(checkpoint, verdict, payload)
+    checkpoint.events.add("approval.requested", **_told(approval, verdict, request, step=step))
+    mark = SealedMark(
+        payload=payload,
+        has_identity=True,
+        key_window_seconds=request["key_window_seconds"],
+        marked_after=checkpoint.database_time(),
+        intent=Intent.HELD.value,
+        approval=str(approval),
+    )
+    fence, conf = checkpoint.next_fence(), settings.LIYAGENT
+    values = (
+        fence.run_id, fence.attempt, fence.sequence, checkpoint.head_seal(), waits, step, call.index,
+        call.provider_call_id[:200], payload.key, _intent(payload), mark.seal(checkpoint.sealer, step=step, index=call.index),
+        None if waits else seal_outcome(checkpoint.sealer, outcome, step=step, index=call.index),
+        approval, replaces, why_stale, Jsonb(request), seal_words(approval, payload),
+        conf.approval_seconds, conf.approval_reminder_seconds,
+    )  # fmt: skip
+    rows = hot.ask(HOLD, (*values, *checkpoint.events.taken()), give_up=checkpoint.give_up)
+    told = hot.told_of(rows, fence)
+    if waits:
+        raise HandedBack
+    checkpoint.events.clear()
+    checkpoint.written(told)
+    return outcome
+
+
+def seal_words(approval: UUID, payload: Payload) -> bytes:
+    """Return the call's arguments as the request keeps them, sealed under the newest key."""
+    ring = keyring()
+    sealer = ring.sealer(key_id=ring.newest, run_id=approval, format_number=CHECKPOINT_FORMAT)
+    args = {name: value for name, value in payload.args.items() if value != payload.key}
+    return sealer.seal({"args": args}, kind=WORDS, number=0)
+
+
+def _intent(payload: Payload) -> str:
+    args = {name: value for name, value in payload.args.items() if value != payload.key}
+    return intent_digest(server=payload.server, tool=payload.tool, args=args)
+
+
+def _request(checkpoint: Checkpoint, verdict: Verdict, payload: Payload) -> dict[str, Any]:
+    call = verdict.call
+    ceiling = ceiling_of(call, active_policy(version=checkpoint.config))
+    return {
+        "server": call.server,
+        "tool": call.tool,
+        "gate": verdict.gate,
+        "reason": verdict.reason,
+        "run_as": call.asker.run_as,
+        "digest": approval_digest(verdict, payload),
+        "policy_fingerprint": verdict.policy_fingerprint,
+        "ceiling": ceiling,
+        "ceiling_digest": digest(ceiling),
+        "key_id": keyring().newest,
+        "key_window_seconds": call.contract.key_window_seconds if call.contract else 0,
+        "holder": str(checkpoint.run.holder),
+    }
+
+
+def _told(
+    approval: UUID, verdict: Verdict, request: dict[str, Any], *, step: int
+) -> dict[str, Any]:
+    call = verdict.call
+    return {
+        "approval": str(approval),
+        "step": step,
+        "index": call.index,
+        "server": call.server,
+        "tool": call.tool,
+        "gate": verdict.gate,
+        "digest": request["digest"],
+        "policy": verdict.policy_fingerprint,
+        "ceiling": request["ceiling_digest"],
+        "run_as": request["run_as"],
+    }

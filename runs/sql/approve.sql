@@ -1,0 +1,173 @@
+-- A call that waits for a person. Lock order: head, then approval, then call; the event head last. Whoever decides adds
+-- to `wakes` on the head first, whatever its status, and going to `waiting` looks at head columns alone: so no run
+-- sleeps on a decision that was made (ruling 39).
+
+-- File a held call: its mark, the request and the run's suspension in one commit. Where the run may not wait it stays
+-- `running`, and the call is settled as held. `p_replaces` is the request that went stale; the mark then names the new one.
+-- `status` is where the run stands after it.
+CREATE FUNCTION liyagent_hold(
+    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_waits boolean, p_step int, p_index int,
+    p_provider_call_id text, p_step_key text, p_intent_digest text, p_sealed bytea, p_outcome bytea,
+    p_approval uuid, p_replaces uuid, p_stale_reason text, p_request jsonb, p_words bytea,
+    p_expiry_seconds double precision, p_remind_seconds double precision, p_kinds text[], p_contents text[]
+) RETURNS TABLE (stop boolean, config bigint, status text) LANGUAGE plpgsql AS $$
+DECLARE v record; v_now timestamptz := liyagent_now();
+BEGIN
+    UPDATE runs_run r SET sequence = p_sequence, seal = p_seal,
+            status = CASE WHEN NOT p_waits THEN 'running' WHEN r.stop_requested THEN 'queued' ELSE 'waiting' END,
+            holder = CASE WHEN p_waits THEN NULL ELSE r.holder END
+        WHERE r.id = p_run AND r.attempt = p_attempt AND r.status = 'running' AND r.sequence = p_sequence - 1
+        RETURNING r.* INTO v;
+    IF FOUND THEN
+        UPDATE approvals_approval a SET status = 'stale', settled_reason = p_stale_reason
+            WHERE a.id = p_replaces AND a.status IN ('pending', 'approved');
+        INSERT INTO approvals_approval (id, kind, status, run_id, correlation_id, step, index, run_waits, mission,
+                agent_key, entry, requested_by, run_as, server, tool, gate, held_reason, digest, policy_fingerprint,
+                ceiling, ceiling_digest, sealed, key_id, replaces, created_at, expires_at, remind_at, decided_by,
+                decision_reason, settled_reason)
+            VALUES (p_approval, 'call', 'pending', p_run, v.correlation_id, p_step, p_index, p_waits, v.mission,
+                v.agent_key, v.entry, v.started_by, p_request->>'run_as', p_request->>'server', p_request->>'tool',
+                p_request->>'gate', p_request->>'reason', p_request->>'digest', p_request->>'policy_fingerprint',
+                p_request->'ceiling', p_request->>'ceiling_digest', p_words, p_request->>'key_id', p_replaces, v_now,
+                v_now + make_interval(secs => p_expiry_seconds), v_now + make_interval(secs => p_remind_seconds), '',
+                '', '');
+        -- A held call left nothing behind that a read-back would have to wait for: its deadline is now.
+        INSERT INTO runs_call (run_id, correlation_id, step, index, provider_call_id, server, tool, intent,
+                approval_id, step_key, has_identity, key_window_seconds, intent_digest, attempt, holder, marked_at,
+                deadline, sealed, fate, settlement, late_finding, outcome, settled_at)
+            VALUES (p_run, v.correlation_id, p_step, p_index, p_provider_call_id, p_request->>'server',
+                p_request->>'tool', 'held', p_approval, p_step_key, true, (p_request->>'key_window_seconds')::int,
+                p_intent_digest, p_attempt, COALESCE(v.holder, (p_request->>'holder')::uuid), v_now, v_now, p_sealed,
+                CASE WHEN p_waits THEN '' ELSE 'held' END, CASE WHEN p_waits THEN '' ELSE 'answered' END, '',
+                p_outcome, CASE WHEN p_waits THEN NULL ELSE v_now END)
+            ON CONFLICT (run_id, step, index) DO UPDATE SET approval_id = EXCLUDED.approval_id,
+                step_key = EXCLUDED.step_key, intent_digest = EXCLUDED.intent_digest, sealed = EXCLUDED.sealed,
+                key_window_seconds = EXCLUDED.key_window_seconds, attempt = EXCLUDED.attempt,
+                holder = EXCLUDED.holder, intent = 'held', fate = EXCLUDED.fate, outcome = EXCLUDED.outcome,
+                settlement = EXCLUDED.settlement, settled_at = EXCLUDED.settled_at
+                WHERE runs_call.fate = '' AND runs_call.intent = 'held';
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'call % of step % of run % is settled or was sent: not held', p_index, p_step, p_run;
+        END IF;
+        PERFORM liyagent_audit('agent.approval.requested', 'agent:' || v.agent_key, v.mission, v.correlation_id,
+            p_run, v.request_id, p_request - 'ceiling' || jsonb_build_object('approval', p_approval));
+        PERFORM liyagent_flush_events(
+            p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
+        RETURN QUERY SELECT v.stop_requested, liyagent_config_version(), v.status::text;
+    ELSE
+        RETURN QUERY SELECT r.stop_requested, liyagent_config_version(), r.status::text FROM runs_run r
+            WHERE r.id = p_run AND r.attempt = p_attempt AND r.sequence = p_sequence
+                AND r.status IN ('running', 'waiting', 'queued');
+    END IF;
+END $$;
+
+-- Go (back) to sleep: a CASE on the head alone. `p_wakes` was read before what the run waits for was looked at.
+CREATE FUNCTION liyagent_wait(
+    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_wakes int, p_kinds text[], p_contents text[]
+) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
+DECLARE v record;
+BEGIN
+    UPDATE runs_run r SET sequence = p_sequence, seal = p_seal, holder = NULL,
+            status = CASE WHEN r.wakes <> p_wakes OR r.stop_requested THEN 'queued' ELSE 'waiting' END
+        WHERE r.id = p_run AND r.attempt = p_attempt AND r.status = 'running' AND r.sequence = p_sequence - 1
+        RETURNING r.* INTO v;
+    IF FOUND THEN
+        PERFORM liyagent_flush_events(
+            p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
+        IF v.status = 'queued' THEN PERFORM liyagent_notify_queued(); END IF;
+        RETURN QUERY SELECT v.stop_requested, liyagent_config_version();
+    ELSE
+        RETURN QUERY SELECT r.stop_requested, liyagent_config_version() FROM runs_run r
+            WHERE r.id = p_run AND r.attempt = p_attempt AND r.sequence = p_sequence
+                AND r.status IN ('waiting', 'queued');
+    END IF;
+END $$;
+
+-- Wake a run: what it waits for has come. Counted whatever its status, so that one about to sleep does not.
+CREATE FUNCTION liyagent_wake(p_run uuid) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE runs_run r SET wakes = r.wakes + 1,
+            status = CASE r.status WHEN 'waiting' THEN 'queued' ELSE r.status END
+        WHERE r.id = p_run AND r.ended_at IS NULL;
+    IF FOUND THEN PERFORM liyagent_notify_queued(); END IF;
+END $$;
+
+-- The one decision: approved, rejected, expired or withdrawn, whoever comes first. No row: nothing was changed, and the
+-- caller rolls back the wake. `p_digest` is what the decider was shown, '' where nobody decides.
+CREATE FUNCTION liyagent_decide(
+    p_approval uuid, p_status text, p_by text, p_reason text, p_digest text
+) RETURNS TABLE (run uuid, waits boolean) LANGUAGE plpgsql AS $$
+DECLARE v_run uuid; v approvals_approval; v_head runs_run; v_now timestamptz := liyagent_now();
+BEGIN
+    SELECT a.run_id INTO v_run FROM approvals_approval a WHERE a.id = p_approval;
+    IF NOT FOUND THEN RETURN; END IF;
+    PERFORM liyagent_wake(v_run);
+    UPDATE approvals_approval a SET status = p_status, decided_at = v_now, decided_by = p_by,
+            decision_reason = p_reason,
+            settled_reason = CASE WHEN p_status = 'approved' THEN '' ELSE p_reason END
+        WHERE a.id = p_approval AND a.status = 'pending'
+            AND (p_digest = '' OR a.digest = p_digest)
+            AND (p_status NOT IN ('approved', 'rejected') OR a.expires_at > v_now)
+            AND (p_status <> 'expired' OR a.expires_at <= v_now)
+        RETURNING a.* INTO v;
+    IF NOT FOUND THEN RETURN; END IF;
+    SELECT r.* INTO v_head FROM runs_run r WHERE r.id = v_run;
+    IF FOUND THEN
+        PERFORM liyagent_flush_events(v_run, v.correlation_id, v.mission, v_head.recording, v_head.events_missing,
+            ARRAY['approval.decided'], ARRAY[liyagent_decided_content(v)]);
+    END IF;
+    RETURN QUERY SELECT v.run_id, v.run_waits;
+END $$;
+
+-- What `approval.decided` tells, as canonical text (ruling 24): keys in their order, strings as JSON writes them.
+CREATE FUNCTION liyagent_decided_content(a approvals_approval) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT '{' || string_agg(to_json(f.name)::text || ':' || f.value, ',' ORDER BY f.name) || '}' FROM (VALUES
+        ('approval', to_json(a.id::text)::text), ('by', to_json(a.decided_by)::text),
+        ('ceiling', to_json(a.ceiling_digest)::text), ('decision', to_json(a.status)::text),
+        ('digest', to_json(a.digest)::text), ('index', a.index::text), ('policy', to_json(a.policy_fingerprint)::text),
+        ('run_as', to_json(a.run_as)::text), ('server', to_json(a.server)::text), ('step', a.step::text),
+        ('tool', to_json(a.tool)::text)) AS f(name, value)
+$$;
+
+-- Reserve an approved call: its mark turns from `held` to `sending`, the approval is consumed, in one commit, before
+-- anything leaves (CR-10, CR-29). The key's window counts from here. `seconds_left` is NULL where the approval no longer
+-- stands: then nothing is marked.
+CREATE FUNCTION liyagent_reserve(
+    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_step int, p_index int, p_approval uuid, p_sealed bytea
+) RETURNS TABLE (stop boolean, config bigint, seconds_left double precision, same_intent bigint)
+LANGUAGE plpgsql AS $$
+DECLARE v record; v_deadline timestamptz; v_now timestamptz := liyagent_now();
+BEGIN
+    SELECT r.holder, r.stop_requested, r.sequence INTO v FROM runs_run r
+        WHERE r.id = p_run AND r.attempt = p_attempt AND r.status = 'running'
+            AND r.sequence IN (p_sequence - 1, p_sequence) FOR NO KEY UPDATE;
+    IF NOT FOUND THEN RETURN; END IF;
+    IF v.sequence = p_sequence - 1 THEN
+        SELECT renew_by INTO v_deadline FROM leases_holder WHERE id = v.holder;
+        IF NOT FOUND THEN RETURN; END IF;
+        UPDATE approvals_approval a SET status = 'consumed', consumed_at = v_now
+            WHERE a.id = p_approval AND a.status = 'approved' AND a.expires_at > v_now;
+        IF NOT FOUND THEN
+            RETURN QUERY SELECT v.stop_requested, liyagent_config_version(), NULL::double precision, NULL::bigint;
+            RETURN;
+        END IF;
+        UPDATE runs_run r SET sequence = p_sequence, seal = p_seal WHERE r.id = p_run;
+        UPDATE runs_call c SET intent = 'sending', attempt = p_attempt, holder = v.holder, marked_at = v_now,
+                deadline = v_deadline, sealed = p_sealed
+            WHERE c.run_id = p_run AND c.step = p_step AND c.index = p_index AND c.fate = '' AND c.intent = 'held'
+                AND c.approval_id = p_approval;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'call % of step % of run % is not held for approval %', p_index, p_step, p_run, p_approval;
+        END IF;
+    END IF;
+    RETURN QUERY SELECT v.stop_requested, liyagent_config_version(),
+            extract(epoch FROM c.deadline - liyagent_now())::double precision, NULL::bigint
+        FROM runs_call c WHERE c.run_id = p_run AND c.step = p_step AND c.index = p_index
+            AND c.attempt = p_attempt AND c.intent = 'sending' AND c.fate = '';
+END $$;
+
+-- Requests whose time has passed, each by its own decision.
+CREATE FUNCTION liyagent_expired_approvals(p_limit int) RETURNS TABLE (approval uuid) LANGUAGE sql STABLE AS $$
+    SELECT a.id FROM approvals_approval a WHERE a.status = 'pending' AND a.expires_at <= liyagent_now()
+        ORDER BY a.expires_at LIMIT p_limit
+$$;

@@ -1,0 +1,21 @@
+"""A run that waits for something holds no thread and no lease, and is woken through the one door (ruling 39)."""
+
+from __future__ import annotations
+
+from runs import hot
+from runs.checkpoint import Checkpoint
+from runs.ending import HandedBack
+
+WAIT = hot.with_events("SELECT * FROM liyagent_wait(%s, %s, %s, %b, %s, EVENTS)")
+
+
+def go_on_waiting(checkpoint: Checkpoint, *, wakes: int) -> HandedBack:
+    """Put a run back to sleep, and return what ends its attempt.
+
+    `wakes` was read before what it waits for was looked at: a wake since then puts it into the queue. Raises `LostLease`.
+    """
+    fence = checkpoint.next_fence()
+    values = (fence.run_id, fence.attempt, fence.sequence, checkpoint.head_seal(), wakes)
+    rows = hot.ask(WAIT, (*values, *checkpoint.events.taken()), give_up=checkpoint.give_up)
+    hot.told_of(rows, fence)
+    return HandedBack()

@@ -1,0 +1,85 @@
+"""A call that a gate holds waits for a person, and is then made exactly as approved, once."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+
+from liyagent.approvals.decide import decide
+from liyagent.approvals.models import Approval, ApprovalStatus
+from runs.keys import approved_call_key
+from runs.models import Run
+from tests.unit.runs.carrying.conftest import World, calls, says
+
+HOLD = "UPDATE agents_agent SET write_posture = 'hold', may_wait = true"
+
+
+@pytest.fixture
+def held(world: World) -> World:
+    """The agent's writes are held and it may wait; olga may decide."""
+    world.sql(HOLD)
+    user = get_user_model().objects.create_user("olga", password="x")
+    user.user_permissions.add(Permission.objects.get(codename="decide"))
+    return world
+
+
+def approve(approval: Approval, *, by: str = "olga", reason: str = "looks right") -> Approval:
+    return decide(
+        approval_id=approval.id,
+        status=ApprovalStatus.APPROVED,
+        actor=by,
+        reason=reason,
+        digest=approval.digest,
+    )
+
+
+def the_request(**facts: object) -> Approval:
+    return Approval.objects.get(**facts)
+
+
+@pytest.mark.promise("CR-29")
+@pytest.mark.field("FL-51")
+def test_an_approved_call_is_made_once_by_any_process_with_the_key_of_its_approval(
+    held: World,
+) -> None:
+    run = held.start(calls(("v/look", {}), ("v/keyed", {"n": 1})), says("done"))
+    assert held.process("first").carry().status == "waiting"
+    approval = the_request()
+    assert (approval.status, approval.tool, approval.run_waits) == ("pending", "keyed", True)
+    assert held.vendor.received == ["look"]
+    assert Run.objects.get(id=run.id).holder is None
+    approve(approval)
+    ended = held.process("third").carry()
+    assert (ended.status, ended.losses) == ("answered", 0)
+    assert held.vendor.received == ["look", "look", "keyed"]
+    call = held.call(run, 1, 1)
+    assert (call.fate, call.step_key) == ("done", approved_call_key(approval.id))
+    assert the_request().status == "consumed"
+    assert [it.kind for it in held.events(run)].count("approval.decided") == 1
+
+
+def test_a_rejected_call_is_told_with_the_reason_and_never_made(held: World) -> None:
+    held.start(calls(("v/keyed", {"n": 1})), says("done"))
+    held.process("first").carry()
+    approval = the_request()
+    decide(
+        approval_id=approval.id,
+        status=ApprovalStatus.REJECTED,
+        actor="olga",
+        reason="wrong host",
+        digest=approval.digest,
+    )
+    assert held.process("second").carry().status == "answered"
+    assert held.vendor.received == []
+    assert "olga rejected this call: wrong host" in held.model.results()[0]
+
+
+def test_a_run_that_may_not_wait_is_told_the_request_s_id_and_goes_on(held: World) -> None:
+    held.sql("UPDATE agents_agent SET may_wait = false")
+    held.start(calls(("v/keyed", {"n": 1})), says("done"))
+    assert held.process("first").carry().status == "answered"
+    approval = the_request()
+    assert (approval.status, approval.run_waits) == ("pending", False)
+    assert str(approval.id) in held.model.results()[0]
+    assert held.vendor.received == []
