@@ -185,8 +185,11 @@ class ApprovedScope(RunScope):
 def _approval_of(scope: RunScope, row: MarkedCall) -> Approval:
     """The request that the mark names, if it is that of this very call."""
     rows = stored_rows(Approval, "id = %s", (row.approval_id,), give_up=scope.checkpoint.give_up)
-    place = (row.run_id, row.step, row.index)
-    if not rows or (rows[0].run_id, rows[0].step, rows[0].index) != place:
+    is_its = rows and (
+        (rows[0].run_id, rows[0].step, rows[0].index) == (row.run_id, row.step, row.index)
+        or scope.checkpoint.run.loop == f"approved:{rows[0].id}"
+    )
+    if not is_its:
         raise CheckpointBroken(
             f"the request that call {row.index} of step {row.step} waits for is not there"
         )

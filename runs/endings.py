@@ -30,3 +30,4 @@ class EndError(StrEnum):
     MODEL_UNAVAILABLE = "model.unavailable"
     ANSWER_CUT = "answer.cut"
     ANSWER_EMPTY = "answer.empty"
+    APPROVED_CALL = "approved.call"

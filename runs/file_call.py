@@ -72,7 +72,7 @@ def file_call(
     fence, conf = checkpoint.next_fence(), settings.LIYAGENT
     values = (
         fence.run_id, fence.attempt, fence.sequence, checkpoint.head_seal(), waits, step, call.index,
-        call.provider_call_id[:200], payload.key, _intent(payload), mark.seal(checkpoint.sealer, step=step, index=call.index),
+        call.provider_call_id[:200], payload.key, intent_of(payload), mark.seal(checkpoint.sealer, step=step, index=call.index),
         None if waits else seal_outcome(checkpoint.sealer, outcome, step=step, index=call.index),
         approval, replaces, why_stale, Jsonb(request), seal_words(approval, payload),
         conf.approval_seconds, conf.approval_reminder_seconds,
@@ -94,7 +94,8 @@ def seal_words(approval: UUID, payload: Payload) -> bytes:
     return sealer.seal({"args": args}, kind=WORDS, number=0)
 
 
-def _intent(payload: Payload) -> str:
+def intent_of(payload: Payload) -> str:
+    """Return the intent digest of exactly what leaves, our own key aside (ruling 8)."""
     args = {name: value for name, value in payload.args.items() if value != payload.key}
     return intent_digest(server=payload.server, tool=payload.tool, args=args)
 

@@ -33,6 +33,7 @@ from liyagent.providers.types import (
 )
 from runs import hot
 from runs.ahead import NOTHING_AHEAD, judge_ahead
+from runs.approved_run import ending_of_call, is_approved_run
 from runs.ask import NotAsked, ask_model
 from runs.authority import AgentNow, agent_now, refusal_of, refusal_on_resume
 from runs.caps import check_calls, check_steps, check_time
@@ -131,6 +132,8 @@ class Attempt:
         self.messages = given.messages
         self.kept = len(messages)
         self._resume(pending)
+        if is_approved_run(self.run):
+            raise MayNotGoOn(ending_of_call(self.messages[-1]))
         while True:
             began = time.monotonic()
             answer = self._ask()

@@ -11,6 +11,7 @@ import psycopg
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
+from liyagent.approvals.decide import expire_due
 from liyagent.core.database import direct_connection
 from liyagent.leases.holding import neighbours, prune_holders
 from liyagent.leases.identity import Identity, is_over, sees_all_processes
@@ -89,6 +90,7 @@ class Watch:
         self.sweep()
         for run, status, key_id in self._sql().execute(PAUSE).fetchall():
             logger.error("run %s is %s: sealing key %s", run, status, key_id)
+        expire_due()
         prune_holders(older_than_seconds=PRUNE_AFTER_SECONDS)
         ring_sweep(self.runner.holder)
 

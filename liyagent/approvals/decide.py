@@ -115,11 +115,7 @@ def _decided(
 def _refuse_own(approval: Approval, status: ApprovalStatus, actor: str) -> None:
     """Whoever asked may withdraw, and decides only where the setting lets them."""
     is_own = bool(actor) and actor in {approval.requested_by, approval.run_as}
-    if (
-        is_own
-        and status is ApprovalStatus.APPROVED
-        and not settings.LIYAGENT.approve_own_requests
-    ):
+    if is_own and status is ApprovalStatus.APPROVED and not settings.LIYAGENT.approve_own_requests:
         raise OwnRequest(
             f"{actor} asked for it, or it runs as {actor}; somebody else has to approve it",
             approval=approval.id,

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 
-CALL = "call"
+from liyagent.approvals.handlers import CALL
 
 
 class ApprovalStatus(models.TextChoices):

@@ -171,3 +171,27 @@ CREATE FUNCTION liyagent_expired_approvals(p_limit int) RETURNS TABLE (approval 
     SELECT a.id FROM approvals_approval a WHERE a.status = 'pending' AND a.expires_at <= liyagent_now()
         ORDER BY a.expires_at LIMIT p_limit
 $$;
+
+-- The run that makes a call approved after its own run went on: started with the step already taken, in the decision's
+-- own transaction. One a request, by (correlation, loop).
+CREATE FUNCTION liyagent_start_approved(
+    p_run uuid, p_approval uuid, p_agent_version int, p_recording text, p_format smallint, p_key_id text, p_seal bytea,
+    p_start bytea, p_step bytea, p_provider_call_id text, p_step_key text, p_key_window int, p_intent_digest text,
+    p_sealed bytea
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE a approvals_approval; v_now timestamptz := liyagent_now();
+BEGIN
+    SELECT * INTO STRICT a FROM approvals_approval WHERE id = p_approval;
+    PERFORM liyagent_start(p_run, a.correlation_id, a.run_id, 'approved:' || a.id, a.agent_key, p_agent_version, a.entry,
+        a.mission, '', a.requested_by, p_recording, p_format, p_key_id, p_seal, p_start, ''::bytea,
+        jsonb_build_object('agent', a.agent_key, 'version', p_agent_version, 'entry', a.entry, 'approval', a.id),
+        '[]'::jsonb, liyagent_config_version(), '', '');
+    UPDATE runs_run SET model_steps = 1, calls_made = 1, parts = 2 WHERE id = p_run;
+    INSERT INTO runs_part (run_id, number, kind, sealed) VALUES (p_run, 1, 'step', p_step);
+    INSERT INTO runs_call (run_id, correlation_id, step, index, provider_call_id, server, tool, intent, approval_id,
+            step_key, has_identity, key_window_seconds, intent_digest, attempt, holder, marked_at, deadline, sealed, fate,
+            settlement, late_finding)
+        VALUES (p_run, a.correlation_id, 1, 0, p_provider_call_id, a.server, a.tool, 'held', a.id, p_step_key, true,
+            p_key_window, p_intent_digest, 0, p_run, v_now, v_now, p_sealed, '', '', '');
+    PERFORM liyagent_notify_queued();
+END $$;

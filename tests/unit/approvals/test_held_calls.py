@@ -83,3 +83,18 @@ def test_a_run_that_may_not_wait_is_told_the_request_s_id_and_goes_on(held: Worl
     assert (approval.status, approval.run_waits) == ("pending", False)
     assert str(approval.id) in held.model.results()[0]
     assert held.vendor.received == []
+
+
+@pytest.mark.promise("CR-29")
+def test_a_request_of_a_run_that_went_on_is_made_once_by_a_run_of_its_own(held: World) -> None:
+    held.sql("UPDATE agents_agent SET may_wait = false")
+    asked_in = held.start(calls(("v/keyed", {"n": 1})), says("done"))
+    held.process("first").carry()
+    approval = the_request()
+    approve(approval)
+    made = held.process("second").carry()
+    assert (made.status, made.parent_id) == ("answered", asked_in.id)
+    assert held.vendor.received == ["keyed"]
+    assert held.call(made, 1).step_key == approved_call_key(approval.id)
+    assert the_request().status == "consumed"
+    assert len(held.model.asked) == 2
