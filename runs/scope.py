@@ -44,7 +44,7 @@ RENEWALS_PER_LEASE = 4
 RESEND_PAUSE_SECONDS = 0.25
 CONFLICT_WORDS = ("conflict", "in progress", "409", "being processed")
 SAME_INTENT = (
-    "Refused: an earlier call with the same tool and arguments (call {earlier}) has an unknown outcome and may have "
+    "An earlier call with the same tool and arguments (call {earlier}) has an unknown outcome and may have "
     "taken effect. A person has to settle it first; do not repeat it."
 )
 MASKED_ANEW = (
@@ -131,9 +131,15 @@ class RunScope(Scope):
             give_up=checkpoint.give_up,
         )
         if marked.same_intent is not None:
-            if not was_open:
-                checkpoint.open_marks.discard((self.step, call.index))
-            return Outcome(fate=Fate.REFUSED, error=SAME_INTENT.format(earlier=marked.same_intent))
+            why = SAME_INTENT.format(earlier=marked.same_intent)
+            if was_open:
+                return Outcome(fate=Fate.REFUSED, error=f"Refused: {why}")
+            checkpoint.open_marks.discard((self.step, call.index))
+            if not call.asker.may_wait:
+                return Outcome(fate=Fate.REFUSED, error=f"Refused: {why}")
+            return file_call(
+                checkpoint, replace(verdict, gate="same_intent", reason=why), step=self.step
+            )
         checkpoint.written(marked)
         if marked.stop:
             return Outcome(fate=Fate.REFUSED, error="Refused: this run was stopped by a person.")

@@ -98,3 +98,24 @@ def test_a_request_of_a_run_that_went_on_is_made_once_by_a_run_of_its_own(held: 
     assert held.call(made, 1).step_key == approved_call_key(approval.id)
     assert the_request().status == "consumed"
     assert len(held.model.asked) == 2
+
+
+def test_the_intent_of_an_unknown_write_waits_for_a_person_where_the_run_may_wait(
+    held: World,
+) -> None:
+    held.sql("UPDATE agents_agent SET write_posture = 'allow'")
+    run = held.start(
+        calls(("v/blind", {"n": 1}), ids=["toolu_a1b2c3d4e5"]),
+        calls(("v/blind", {"n": 1}), ids=["toolu_f6g7h8i9j0"]),
+        says("done"),
+    )
+    held.vendor.after_effect = lambda _tool: (_ for _ in ()).throw(ConnectionError("cut"))
+    assert held.process("first").carry().status == "waiting"
+    assert held.call(run, 1).fate == "unknown"
+    approval = the_request()
+    assert approval.gate == "same_intent"
+    assert f"call {held.call(run, 1).id}" in approval.held_reason
+    held.vendor.after_effect = lambda _tool: None
+    approve(approval)
+    assert held.process("second").carry().status == "answered"
+    assert held.vendor.received == ["blind", "blind"]
