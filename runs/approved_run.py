@@ -14,9 +14,9 @@ from runs.ending import Ending, failed
 from runs.endings import EndError
 from runs.file_call import intent_of
 from runs.hot import Counters
+from runs.ids import new_run_id
 from runs.marks import SealedMark, open_mark
 from runs.models import Call, Run, RunStatus
-from runs.start import new_run_id
 
 LOOP = "approved:"
 BEGIN = "SELECT liyagent_start_approved(%s, %s, %s, %s, %s::smallint, %s, %s, %s, %s, %s, %s, %s, %s, %s)"

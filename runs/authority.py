@@ -11,7 +11,7 @@ from django.db import connection
 from liyagent.agents.channels import is_open
 from liyagent.agents.containment import is_everything_contained
 from liyagent.agents.models import Agent
-from liyagent.gateway.outcome import Asker
+from liyagent.gateway.outcome import Asker, Rights
 from liyagent.gateway.run_as import rights_of
 from liyagent.gateway.versioned import ByVersion
 from runs.endings import EndError
@@ -48,6 +48,10 @@ class AgentNow:
     is_all_contained: bool
     is_enabled: bool
     config: int
+
+    def rights(self, started_by: str) -> Rights:
+        """Return what the agent may call for whoever started the run."""
+        return rights_of(self.run_as or started_by, version=self.config)
 
     def asker(self, run: Run) -> Asker:
         """Return what the gates know of the agent and the run."""

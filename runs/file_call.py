@@ -16,10 +16,10 @@ from liyagent.gateway.outcome import Fate, Outcome, Payload, Verdict
 from runs import hot
 from runs.checkpoint import Checkpoint, keyring
 from runs.ending import HandedBack
+from runs.ids import new_run_id
 from runs.keys import approved_call_key, intent_digest
 from runs.marks import SealedMark, seal_outcome
 from runs.models import CHECKPOINT_FORMAT, Intent
-from runs.start import new_run_id
 
 HOLD = hot.with_events(
     "SELECT * FROM liyagent_hold("

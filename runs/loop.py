@@ -20,7 +20,7 @@ from liyagent.gateway.active import active_policy
 from liyagent.gateway.call import make_call
 from liyagent.gateway.contracts import contracts_for
 from liyagent.gateway.judge import judge
-from liyagent.gateway.outcome import Call, Outcome
+from liyagent.gateway.outcome import Asker, Call, Outcome
 from liyagent.gateway.policies import PolicySet
 from liyagent.providers.types import (
     Message,
@@ -39,14 +39,17 @@ from runs.authority import AgentNow, agent_now, refusal_of, refusal_on_resume
 from runs.caps import check_calls, check_steps, check_time
 from runs.checkpoint import Checkpoint, Stored, open_checkpoint
 from runs.conversation import Pending, messages_of, pending_of, result_message
+from runs.delegate import answer_of_child
 from runs.dispatch import answer_held
 from runs.ending import Ending, HandedBack, MayNotGoOn, ending_of, failed
 from runs.endings import EndError
 from runs.errors import CheckpointBroken
+from runs.family import asker_within, chain_of, family_of
 from runs.finish import end_run, end_unopened
 from runs.guard import ACTION as GUARDED
 from runs.guard import Given, screen_answer, screen_given, tell_given
 from runs.hooking import Hooks
+from runs.hot import Counters
 from runs.in_doubt import Settlement
 from runs.models import RunStatus
 from runs.requested import requested_call
@@ -117,6 +120,7 @@ class Attempt:
         # How many of them the stored parts hold.
         self.kept = 0
         self.ahead = NOTHING_AHEAD
+        self.family = family_of(checkpoint) if chain_of(checkpoint.parts[0]) else None
 
     def carry(self) -> None:
         """Go on from the last step written."""
@@ -188,6 +192,12 @@ class Attempt:
         if left.settlement is Settlement.ROUTED_TO_ITS_APPROVAL:
             self._hear(call, answer_held(scope, call, left.row, policy=self._policy()))
             return
+        if left.settlement is Settlement.ASKED_BY_DELEGATION_KEY:
+            outcome = replace(answer_of_child(self.checkpoint, left.row), settlement=left.told)
+            self.family = family_of(self.checkpoint)
+            scope.settle(left.verdict, scope.payload_of(left.row), outcome)
+            self._hear(call, outcome)
+            return
         if left.settlement is Settlement.READ_BACK:
             self._wait_until_settled()
         payload = scope.payload_of(left.row)
@@ -228,7 +238,7 @@ class Attempt:
 
     def _make_call(self, scope: RunScope, call: Call) -> None:
         agent = self._may_go_on()
-        check_calls(agent, self.checkpoint.counters)
+        self._check(check_calls, agent)
         call = self._as_it_stands(call, agent)
         if not agent.hooks:
             self._hear(call, make_call(call, scope, policy=self._policy(), judge=self.ahead.judge))
@@ -244,7 +254,7 @@ class Attempt:
     def _as_it_stands(self, call: Call, agent: AgentNow) -> Call:
         """A call by the agent, the rights and the contract that the last statement told of (ruling 5)."""
         contracts = contracts_for(agent.tool_patterns, version=self.checkpoint.config)
-        return replace(call, asker=agent.asker(self.run), contract=contracts.get(call.name))
+        return replace(call, asker=self._asker(agent), contract=contracts.get(call.name))
 
     def _may_go_on(self) -> AgentNow:
         """Between two calls: honour a Stop, containment and a drain, as the last statement told of them."""
@@ -258,7 +268,22 @@ class Attempt:
         agent = self._agent()
         now = self.checkpoint.database_time()
         check_time(agent, started=self.run.created_at, now=now)
+        root = self._root()
+        if root is not None and self.family is not None and self.family.started is not None:
+            check_time(root, started=self.family.started, now=now)
         return agent
+
+    def _check(self, check: Callable[[AgentNow, Counters], None], agent: AgentNow) -> None:
+        """Hold what was used against the agent's caps, and what its whole family used against the root's."""
+        own = self.checkpoint.counters
+        check(agent, own)
+        if self.family is not None:
+            root = self._root()
+            check(root or agent, self.family.with_own(own))
+
+    def _root(self) -> AgentNow | None:
+        chain = self.family.chain if self.family else ()
+        return agent_now(chain[0], config=self.checkpoint.config) if chain else None
 
     def _agent(self) -> AgentNow:
         """The agent as it stands at the newest configuration this attempt was told of."""
@@ -267,6 +292,14 @@ class Attempt:
         if refusal is not None or agent is None:
             raise MayNotGoOn(failed(*(refusal or (EndError.AGENT_GONE, ""))))
         return agent
+
+    def _asker(self, agent: AgentNow) -> Asker:
+        """What the gates know of the agent and the run, bound by those who handed it the work."""
+        asker = agent.asker(self.run)
+        if self.family is None or not self.family.chain:
+            return asker
+        chain, started_by = self.family.chain, self.run.started_by
+        return asker_within(asker, chain, started_by=started_by, config=self.checkpoint.config)
 
     def _policy(self) -> PolicySet:
         return active_policy(version=self.checkpoint.config)
@@ -287,7 +320,7 @@ class Attempt:
                 index=index,
                 pending=pending,
                 contracts=contracts,
-                asker=agent.asker(self.run),
+                asker=self._asker(agent),
                 was_write=(pending.step, index) in marks,
             )
             for index, asked in enumerate(pending.calls)
@@ -296,7 +329,7 @@ class Attempt:
     def _ask(self) -> ModelAnswer:
         """One model step, asked only when the last one's results are all there."""
         agent = self._may_go_on()
-        check_steps(agent, self.checkpoint.counters)
+        self._check(check_steps, agent)
         try:
             answer = self._answer(agent)
         except NotAsked:

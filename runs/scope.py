@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings
 
 from liyagent.core.clock import boottime
+from liyagent.gateway import sub_agents
 from liyagent.gateway.active import active_policy
 from liyagent.gateway.contracts import contracts_for
 from liyagent.gateway.judge import judge
@@ -30,6 +31,7 @@ from liyagent.gateway.wire import send
 from runs import hot
 from runs.authority import agent_now, refusal_of
 from runs.checkpoint import Checkpoint
+from runs.delegate import delegate
 from runs.errors import LostLease
 from runs.file_call import file_call
 from runs.in_doubt import Mark, Settlement, settlement_for
@@ -99,6 +101,9 @@ class RunScope(Scope):
         """
         call = verdict.call
         checkpoint = self.checkpoint
+        if call.contract is not None and call.contract.is_delegation:
+            is_named = self._has_identity(call)
+            return delegate(checkpoint, verdict, payload, step=self.step, has_identity=is_named)
         if checkpoint.give_up():
             raise LostLease("given up before it was marked", run_id=checkpoint.run_id)
         if boottime() >= self.deadlines.get(call.index, math.inf):
@@ -225,7 +230,7 @@ class RunScope(Scope):
             or (verdict.posture is Posture.HELD and row.approval_id is not None),
             has_identity=row.has_identity,
             is_within_vendor_window=self._is_within_window(row),
-            is_delegation=False,
+            is_delegation=row.server == sub_agents.SERVER,
             has_reader=contract is not None and contract.reader is not None,
         )
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
-import uuid
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -21,6 +18,7 @@ from runs.conversation import start_part
 from runs.errors import AgentContained, NotStarted, StartKeyReused
 from runs.guard import facts_of, masked_start
 from runs.hot import Counters
+from runs.ids import new_run_id
 from runs.models import ROOT_LOOP, Run, StartKey
 from runs.wake import tell_queued
 
@@ -111,15 +109,6 @@ def _begin(
         start_key=start_key,
         body_digest=body_digest,
     )
-
-
-def new_run_id() -> UUID:
-    """Return a UUIDv7 (RFC 9562): ids sort by the time they were made."""
-    milliseconds = time.time_ns() // 1_000_000
-    value = (milliseconds << 80) | int.from_bytes(os.urandom(10), "big")
-    value = (value & ~(0xF << 76)) | (0x7 << 76)
-    value = (value & ~(0x3 << 62)) | (0x2 << 62)
-    return uuid.UUID(int=value)
 
 
 def _agent(agent_key: str, entry: str, *, config: int) -> AgentNow | LiyagentError:

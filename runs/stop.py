@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Q
 
 from liyagent.audit.record import record
@@ -18,10 +18,22 @@ LONGEST_REASON = 500
 AT_REST = (RunStatus.QUEUED, RunStatus.WAITING, RunStatus.PAUSED)
 
 
+BELOW = """
+WITH RECURSIVE below(id) AS (
+    SELECT id FROM runs_run WHERE correlation_id = %(correlation)s AND parent_id = %(run)s
+    UNION ALL
+    SELECT r.id FROM runs_run r JOIN below ON r.parent_id = below.id AND r.correlation_id = %(correlation)s
+)
+UPDATE runs_run SET stop_requested = true, stopped_by = %(by)s, not_before = NULL,
+        status = CASE WHEN status IN ('waiting', 'paused') THEN 'queued' ELSE status END
+    WHERE id IN (SELECT id FROM below) AND ended_at IS NULL
+"""
+
+
 def stop_run(*, run_id: UUID, actor: str, reason: str) -> Run:
     """Ask a run to stop. It ends as `stopped` at its next statement, its open marks settled by the rules.
 
-    A run that waits, or is paused for its key, goes back to the queue for that, through the one door. Stopping
+    So do those that it handed work to. A run that waits, or is paused for its key, goes back to the queue for that, through the one door. Stopping
     twice is one stop.
     Raises `RunNotFound`, `RunEnded`, `BadInput`.
     """
@@ -41,6 +53,7 @@ def stop_run(*, run_id: UUID, actor: str, reason: str) -> Run:
         if run.is_ended:
             raise RunEnded(f"it ended as {run.status}", run_id=run_id)
         if changed:
+            _stop_below(run, actor=actor)
             record(
                 "agent.run.stop_requested",
                 actor=actor,
@@ -50,3 +63,9 @@ def stop_run(*, run_id: UUID, actor: str, reason: str) -> Run:
                 detail={"reason": reason},
             )
     return run
+
+
+def _stop_below(run: Run, *, actor: str) -> None:
+    with connection.cursor() as cursor:
+        values = {"correlation": run.correlation_id, "run": run.id, "by": actor}
+        cursor.execute(BELOW, values)

@@ -13,6 +13,7 @@ from liyagent.gateway.models import Tool, ToolServer
 from liyagent.gateway.oauth import Credentials
 from liyagent.gateway.outcome import Contract, Effect, KeyPlace, Reader
 from liyagent.gateway.readers import read_reader
+from liyagent.gateway.sub_agents import sub_agent_contracts
 from liyagent.gateway.versioned import ByVersion
 
 logger = logging.getLogger(__name__)
@@ -125,7 +126,9 @@ def _load(_version: int) -> Catalogue:
     }
     tools = Tool.objects.filter(is_offered=True, server__is_enabled=True).select_related("server")
     contracts = {str(tool): contract_of(tool) for tool in tools.order_by("server__key", "name")}
-    return Catalogue(addresses=addresses, contracts=contracts, chosen={})
+    return Catalogue(
+        addresses=addresses, contracts={**contracts, **sub_agent_contracts()}, chosen={}
+    )
 
 
 _catalogues = ByVersion(_load)

@@ -72,6 +72,7 @@ class Contract:
     schema: dict[str, Any] = field(default_factory=dict)
     description: str = ""
     changed_since_approved: bool = False
+    is_delegation: bool = False
 
     @property
     def name(self) -> str:
@@ -109,6 +110,8 @@ class Asker:
     mission: str
     may_wait: bool = False
     contained: bool = False
+    # Of those who handed the work down, from the root on: a call wants the rights of each (part 3).
+    rights_above: tuple[Rights, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -177,8 +177,12 @@ CREATE FUNCTION liyagent_finish(
     p_steps int, p_calls int, p_input_tokens bigint, p_output_tokens bigint, p_cost bigint, p_transcript bytea,
     p_late_look_seconds double precision, p_action text, p_detail jsonb, p_kinds text[], p_contents text[]
 ) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
-DECLARE v record;
+DECLARE v record; v_parent uuid;
 BEGIN
+    -- Whoever waits for this run is woken in its last commit; the parent's head is locked before the child's.
+    SELECT r.parent_id INTO v_parent FROM runs_run r
+        WHERE r.id = p_run AND r.parent_id IS NOT NULL AND r.loop NOT LIKE 'approved:%';
+    IF FOUND THEN PERFORM 1 FROM runs_run r WHERE r.id = v_parent FOR NO KEY UPDATE; END IF;
     UPDATE runs_run SET sequence = p_sequence, seal = p_seal, status = p_status, reason = p_reason,
             error = p_error, model_steps = p_steps, calls_made = p_calls, input_tokens = p_input_tokens,
             output_tokens = p_output_tokens, cost_micros = p_cost, holder = NULL, ended_at = liyagent_now(),
@@ -194,6 +198,7 @@ BEGIN
                 settled_at = liyagent_now(), late_look_at = CASE intent WHEN 'sending'
                     THEN liyagent_now() + make_interval(secs => p_late_look_seconds) END
             WHERE run_id = p_run AND fate = '';
+        IF v_parent IS NOT NULL THEN PERFORM liyagent_wake(v_parent); END IF;
         INSERT INTO transcripts_transcript (run_id, correlation_id, sealed, key_id, created_at)
             SELECT p_run, v.correlation_id, p_transcript, v.key_id, liyagent_now() WHERE p_transcript IS NOT NULL;
         DELETE FROM runs_part WHERE run_id = p_run AND (v.recording <> 'full' OR p_error = 'guardrail.input');

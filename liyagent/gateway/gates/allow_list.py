@@ -8,6 +8,8 @@ from fnmatch import fnmatchcase
 from liyagent.gateway.outcome import Call, Posture, Verdict
 from liyagent.gateway.policies import PolicySet
 
+SUB_AGENTS = "agents/"
+
 
 def judge(call: Call, policy: PolicySet) -> Verdict | None:
     """Refuse a tool that no pattern of the agent lets in."""
@@ -21,5 +23,10 @@ def judge(call: Call, policy: PolicySet) -> Verdict | None:
 
 
 def is_allowed(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a pattern (`server/tool`, `server/*`, `*`; case counts) matches the whole `server/tool`."""
+    """Whether a pattern (`server/tool`, `server/*`, `*`; case counts) matches the whole `server/tool`.
+
+    Sub-agents are let in by patterns that name them as such alone (`agents/triage`, `agents/*`): `*` is all tools.
+    """
+    if name.startswith(SUB_AGENTS):
+        patterns = (it for it in patterns if it.startswith(SUB_AGENTS))
     return any(fnmatchcase(name, pattern) for pattern in patterns)

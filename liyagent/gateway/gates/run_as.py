@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from liyagent.gateway.outcome import Call, Posture, Verdict
+from liyagent.gateway.outcome import Call, Posture, Rights, Verdict
 from liyagent.gateway.policies import PolicySet
 
 
@@ -20,8 +20,14 @@ def judge(call: Call, policy: PolicySet) -> Verdict | None:
 
 
 def _refusal(call: Call) -> str:
-    rights = call.asker.rights
     wanted = call.contract.permission if call.contract is not None else ""
+    for rights in (call.asker.rights, *call.asker.rights_above):
+        if reason := _missing(call, rights, wanted):
+            return reason
+    return ""
+
+
+def _missing(call: Call, rights: Rights, wanted: str) -> str:
     if not rights.principal:
         return (
             f"{call.name} wants the permission {wanted}, and this run is nobody's" if wanted else ""

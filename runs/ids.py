@@ -1,0 +1,16 @@
+"""Ids of runs and requests."""
+
+from __future__ import annotations
+
+import os
+import time
+from uuid import UUID
+
+
+def new_run_id() -> UUID:
+    """Return a UUIDv7 (RFC 9562): ids sort by the time they were made."""
+    milliseconds = time.time_ns() // 1_000_000
+    value = (milliseconds << 80) | int.from_bytes(os.urandom(10), "big")
+    value = (value & ~(0xF << 76)) | (0x7 << 76)
+    value = (value & ~(0x3 << 62)) | (0x2 << 62)
+    return UUID(int=value)
