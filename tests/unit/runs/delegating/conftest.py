@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +34,7 @@ class Cast(ModelClient):
 
 
 @pytest.fixture
-def cast(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cast]:
+def cast(world: World, monkeypatch: pytest.MonkeyPatch) -> Cast:
     """Agents `triage`, `reader` and `fixer`, each let to call the vendor and to hand work to each other."""
     cast = Cast()
     monkeypatch.setitem(PROVIDERS, "cast", lambda _base_url, _api_key_env: cast)
@@ -50,7 +49,7 @@ def cast(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cast]:
             "recording": "full",
         }
         Agent.objects.update_or_create(key=key, defaults=facts)
-    yield cast
+    return cast
 
 
 def hands(key: str, task: str = "read it") -> ModelAnswer:

@@ -30,7 +30,7 @@ def test_the_child_s_answer_comes_back_and_the_parent_slept_meanwhile(
     assert world.vendor.received == ["look"]
     told = [(it.run_id, it.kind) for it in world.events(parent)]
     assert (parent.id, "run.ended") in told
-    assert [it.kind for it in world.events(child)][0] == "run.started"
+    assert world.events(child)[0].kind == "run.started"
 
 
 def test_a_child_that_fails_is_an_error_result_and_not_the_parent_s_end(
