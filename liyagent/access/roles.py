@@ -22,6 +22,7 @@ VIEWER = (
     "access.keep_own_keys",
     "agents.view_agent",
     "agents.view_agentversion",
+    "approvals.view_approval",
     "gateway.view_datapolicy",
     "gateway.view_policy",
     "gateway.view_tool",
@@ -51,7 +52,7 @@ OPERATOR = (
 PERMISSIONS: Mapping[str, tuple[str, ...]] = {
     "viewer": VIEWER,
     "auditor": (*VIEWER, *AUDITOR),
-    "approver": VIEWER,
+    "approver": (*VIEWER, "approvals.decide"),
     "operator": (*VIEWER, *OPERATOR),
 }
 MOST_NAMED = 20
@@ -76,7 +77,9 @@ def make_roles(using: str, **_signal: Any) -> None:
     wanted = set(PERMISSIONS) - set(_names(using))
     if not wanted:
         return
-    for label in sorted({name.partition(".")[0] for name in (*VIEWER, *AUDITOR, *OPERATOR)}):
+    for label in sorted(
+        {name.partition(".")[0] for names in PERMISSIONS.values() for name in names}
+    ):
         create_permissions(apps.get_app_config(label), verbosity=0, using=using)
     rows = {
         f"{row.content_type.app_label}.{row.codename}": row

@@ -23,11 +23,10 @@ DUE = {
     ),
     "CR-09": Due(
         text="A step and the calls it asks for are stored, sealed, before one is made.",
-        part="all but delegation keys",
     ),
     "CR-10": Due(
         text="A call that changes something is marked just before it is made; a read never is.",
-        part="tool calls",
+        part="all but remote agents",
     ),
     "CR-11": Due(text="A run holds a lease that its process renews; the leader sweeps for lapses."),
     "CR-12": Due(text="An attempt that was taken over can write nothing more."),
@@ -44,6 +43,12 @@ DUE = {
     ),
     "CR-19": Due(text="Every crash resume is audited with step, losses and settlements."),
     "CR-20": Due(text="A read in doubt is made again."),
+    "CR-21": Due(
+        text="A held write in doubt finds the request that waits, or what was decided of it.",
+    ),
+    "CR-23": Due(
+        text="A delegation in doubt is asked again by its key: its child's answer, or its child is taken over once.",
+    ),
     "CR-22": Due(text="A write in doubt whose vendor dedupes on our key is sent again with it."),
     "CR-24": Due(text="Any other write in doubt is read back where it can be, else told unknown."),
     "CR-25": Due(text="A call once marked as a write stays one."),
@@ -55,7 +60,6 @@ DUE = {
     ),
     "CR-29": Due(
         text="An approved call's key follows from the approval alone, however often it is sent.",
-        part="how it is derived",
     ),
     "CR-30": Due(
         text="A person's call outside any run, and a call id that is only a position, get a fresh key."
