@@ -76,6 +76,26 @@ IN_FLIGHT = (
     ),
 )
 
+RENEWAL = (
+    _holds("renewal", "all guards"),
+    _breaks("renewal", "shows that all of it can happen to one run", "WITNESS"),
+    _breaks("renewal", "a holder without a row is not seen", "WITHOUT_MISSING_ROW"),
+    _breaks("renewal", "rows without a thread are not looked for", "WITHOUT_ORPHANS"),
+    _breaks("renewal", "a row without a thread is given back at once", "WITHOUT_TWICE"),
+    _breaks("renewal", "no new life for a holder that is not known", "WITHOUT_NEW_LIFE"),
+    _breaks("renewal", "without the fence", "WITHOUT_FENCE"),
+)
+
+LIFE_LOCK = (
+    _holds("life_lock", "all guards: sessions ended, a restart or a crash"),
+    _breaks("life_lock", "shows that a hint leads to a claim", "WITNESS"),
+    _breaks("life_lock", "a free lock taken for a death", "WITHOUT_LEASE"),
+    _breaks("life_lock", "one look at the lock", "WITHOUT_TWO_LOOKS"),
+    _breaks("life_lock", "a lock that the holder no longer names", "WITHOUT_NAME"),
+    _breaks("life_lock", "without the grace after an outage", "WITHOUT_GRACE"),
+    _breaks("life_lock", "a grace from the server's start alone", "WITHOUT_RECONNECT"),
+)
+
 APPROVAL = (
     _holds("approval", "all guards: approve against reject and expiry", "STALLS=2"),
     _holds("approval", "all guards, a vendor that dedupes on our key", "KEYED=1"),
@@ -140,4 +160,4 @@ DELEGATION = (
     _breaks("delegation", "the child's write blindly sent again", "WITHOUT_SETTLEMENT"),
 )
 
-VARIANTS = (*IN_FLIGHT, *APPROVAL, *DELEGATION)
+VARIANTS = (*IN_FLIGHT, *RENEWAL, *LIFE_LOCK, *APPROVAL, *DELEGATION)
