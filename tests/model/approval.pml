@@ -113,7 +113,7 @@ idle:
        :: found == held -> goto look
        :: found == sending -> goto in_doubt
        :: else -> goto finish fi }
-file:                               /* head and approval, one commit; a new row needs no lock of its own */
+file:                               /* sql/approve.sql liyagent_hold: request, mark and sleep, one commit */
 #ifdef WITHOUT_ONE_FILING
   atomic { alive[me] -> approval = pending; filed++; assert(filed <= 1) }
 #endif
@@ -126,10 +126,12 @@ file:                               /* head and approval, one commit; a new row 
 #endif
           fi
        :: else -> goto lost fi;
-#ifdef WITHOUT_FIRST_WAKES
-    my_wakes = wakes;               /* the wakes of now, and not those from before the approval was there */
+#ifdef WITHOUT_SLEEP_IN_FILING
+    my_wakes = wakes;               /* asked again after a lost answer, it tells the wakes of now */
+    if :: goto sleep :: goto file fi }
+#else
+    status = waiting; holder = NOBODY; goto lost }       /* asked again, it finds the same attempt asleep or awake */
 #endif
-    if :: goto sleep :: goto file fi }                   /* its answer may be lost: asked again */
 look:
 #ifndef WITHOUT_WAKES_BEFORE_LOOK
   atomic { alive[me] -> my_view = approval }
@@ -138,14 +140,14 @@ look:
     if :: my_view == pending -> goto sleep
        :: my_view == approved -> goto reserve
        :: else -> found = refused; goto settle fi }
-sleep:
+sleep:                              /* liyagent_wait: woken, it found nothing decided */
 #ifdef WITHOUT_OWN_COLUMNS
   atomic { alive[me] -> my_view = approval }             /* the statement's snapshot; its lock may have to wait */
 #endif
   atomic { (alive[me] && head_by == FREE) ->
     if :: mine(my_attempt) -> status = (may_sleep -> waiting : queued); holder = NOBODY :: else fi;
     goto lost }
-reserve:                            /* `held` becomes `sending` and `approved` becomes `consumed`, one commit */
+reserve:                            /* liyagent_reserve: `held` becomes `sending` and `approved` becomes `consumed`, one commit */
 #ifdef WITHOUT_RESERVATION
   stood = true; goto send;
 #endif
@@ -233,6 +235,8 @@ proctype Sweep() {
   do :: atomic { (status == running && head_by == FREE && (!alive[holder] || losses < STALLS)) ->
        losses = (losses < 2 -> losses + 1 : losses); status = queued; holder = NOBODY } od
 }
+/* Something else wakes the run: liyagent_wake. */
+proctype Signal() { if :: atomic { status != ended && head_by == FREE -> wakes++; status = woken } :: skip fi }
 /* A person ends the run while it waits. */
 proctype Stop()  { if :: atomic { status == waiting && head_by == FREE -> status = ended; was_ended = true } :: skip fi }
 proctype Death() { if :: alive[0] = false :: alive[1] = false :: skip fi }
@@ -247,4 +251,4 @@ proctype Judge() {
 
 init { atomic {
   run Thread(0); run Thread(1); run Decider(3, approved); run Decider(4, SECOND); run Decider(5, expired);
-  run Sweep(); run Stop(); run Death(); run Time(); run Judge() } }
+  run Sweep(); run Signal(); run Stop(); run Death(); run Time(); run Judge() } }

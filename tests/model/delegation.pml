@@ -80,17 +80,19 @@ idle:
        :: call == asked -> goto delegate                 /* a fresh key for each attempt */
 #endif
        :: call == unmarked -> goto delegate fi }
-delegate:
+delegate:                           /* sql/delegate.sql: child, mark and sleep, one commit */
 #ifdef WITHOUT_ONE_START
   atomic { (alive[me] && locked_by[PARENT] == FREE) -> if :: mine(PARENT, my_attempt) -> call = asked :: else -> goto lost fi }
 #endif
   atomic { (alive[me] && locked_by[PARENT] == FREE) ->
     if :: mine(PARENT, my_attempt) -> start_child(); call = asked
        :: else -> goto lost fi;
-#ifdef WITHOUT_FIRST_WAKES
-    my_wakes = wakes;               /* the wakes of now, and not those from before the child was there */
+#ifdef WITHOUT_SLEEP_IN_START
+    my_wakes = wakes;               /* asked again after a lost answer, it tells the wakes of now */
+    if :: goto sleep :: goto delegate fi }
+#else                               /* asked again, it finds the same attempt asleep or awake */
+    status[PARENT] = waiting; holder[PARENT] = NOBODY; goto lost }
 #endif
-    if :: goto sleep :: goto delegate fi }               /* its answer may be lost: asked again, it is there already */
 ask:
 #ifndef WITHOUT_WAKES_BEFORE_LOOK
   atomic { alive[me] -> my_view = status[CHILD] }
@@ -185,6 +187,8 @@ proctype Drain() {
           if :: status[CHILD] == running -> status[CHILD] = queued; holder[CHILD] = NOBODY :: else fi }
      :: skip fi
 }
+/* Something else wakes the parent: liyagent_wake. */
+proctype Signal() { if :: atomic { !has_ended(PARENT) && locked_by[PARENT] == FREE -> wake() } :: skip fi }
 proctype Death() { if :: alive[0] = false :: alive[1] = false :: skip fi }
 
 proctype Judge() {
@@ -204,4 +208,4 @@ init { atomic {
 #ifdef DRAINS
   run Drain();
 #endif
-  run Death(); run Judge() } }
+  run Signal(); run Death(); run Judge() } }

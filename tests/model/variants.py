@@ -97,7 +97,7 @@ LIFE_LOCK = (
 )
 
 APPROVAL = (
-    _holds("approval", "all guards: approve against reject and expiry", "STALLS=2"),
+    _holds("approval", "all guards: approve against reject and expiry"),
     _holds("approval", "all guards, a vendor that dedupes on our key", "KEYED=1"),
     _holds("approval", "all guards: approved, then withdrawn", "SECOND=withdrawn"),
     _holds("approval", "all guards: approved, withdrawn, deduped", "SECOND=withdrawn", "KEYED=1"),
@@ -108,7 +108,7 @@ APPROVAL = (
     _breaks("approval", "a sub-select that decides whether to sleep", "WITHOUT_OWN_COLUMNS"),
     _breaks("approval", "a wake that only counts for a run that sleeps", "WITHOUT_WAKES_ALWAYS"),
     _breaks("approval", "`wakes` read after the approval", "WITHOUT_WAKES_BEFORE_LOOK"),
-    _breaks("approval", "a filing asked again that tells the wakes of now", "WITHOUT_FIRST_WAKES"),
+    _breaks("approval", "filed in one commit, asleep in another", "WITHOUT_SLEEP_IN_FILING"),
     _breaks("approval", "a wake that queues whatever it finds", "WITHOUT_WAITING_ALONE"),
     _breaks("approval", "decided in one commit, woken in another", "WITHOUT_ONE_DECISION"),
     _breaks("approval", "a decision that is read, then saved", "WITHOUT_CONDITION"),
@@ -141,12 +141,13 @@ DELEGATION = (
     _breaks("delegation", "without the fence", "WITHOUT_FENCE"),
     _breaks("delegation", "a claim that is no compare-and-set", "WITHOUT_COMPARE"),
     _breaks("delegation", "marked in one commit, child in another", "WITHOUT_ONE_START"),
-    _breaks("delegation", "children that are not unique by key", "WITHOUT_UNIQUE"),
+    # Covered by the one commit and by asking: the constraint is the second line.
+    _holds("delegation", "children that are not unique by key", "WITHOUT_UNIQUE", "STALLS=1"),
     _breaks("delegation", "a resume that does not ask by key", "WITHOUT_KEY"),
     _breaks("delegation", "a parent that goes to sleep without looking", "WITHOUT_CASE"),
     _breaks("delegation", "a wake that only counts for one that sleeps", "WITHOUT_WAKES_ALWAYS"),
     _breaks("delegation", "`wakes` read after the child", "WITHOUT_WAKES_BEFORE_LOOK"),
-    _breaks("delegation", "asked again, it tells the wakes of now", "WITHOUT_FIRST_WAKES"),
+    _breaks("delegation", "started in one commit, asleep in another", "WITHOUT_SLEEP_IN_START"),
     _breaks("delegation", "ended in one commit, woken in another", "WITHOUT_ONE_END"),
     _breaks("delegation", "a parent that is not told of a failure", "WITHOUT_FAILURE_TOLD"),
     _breaks(
