@@ -20,7 +20,7 @@ from liyagent.gateway.active import active_policy
 from liyagent.gateway.call import make_call
 from liyagent.gateway.contracts import contracts_for
 from liyagent.gateway.judge import judge
-from liyagent.gateway.outcome import Asker, Call, Outcome
+from liyagent.gateway.outcome import Asker, Call, Outcome, Verdict
 from liyagent.gateway.policies import PolicySet
 from liyagent.providers.types import (
     Message,
@@ -40,17 +40,18 @@ from runs.caps import check_calls, check_steps, check_time
 from runs.checkpoint import Checkpoint, Stored, open_checkpoint
 from runs.conversation import Pending, messages_of, pending_of, result_message
 from runs.delegate import answer_of_child
-from runs.dispatch import answer_held
+from runs.dispatch import ToJudgeAgain, answer_held, scope_for
 from runs.ending import Ending, HandedBack, MayNotGoOn, ending_of, failed
 from runs.endings import EndError
 from runs.errors import CheckpointBroken
-from runs.family import asker_within, chain_of, family_of
+from runs.family import asker_of, chain_of, family_if_any, family_of, refusal_above
 from runs.finish import end_run, end_unopened
 from runs.guard import ACTION as GUARDED
 from runs.guard import Given, screen_answer, screen_given, tell_given
 from runs.hooking import Hooks
 from runs.hot import Counters
 from runs.in_doubt import Settlement
+from runs.models import Call as MarkedCall
 from runs.models import RunStatus
 from runs.requested import requested_call
 from runs.resume import Left, left_by, record_resume
@@ -120,12 +121,16 @@ class Attempt:
         # How many of them the stored parts hold.
         self.kept = 0
         self.ahead = NOTHING_AHEAD
-        self.family = family_of(checkpoint) if chain_of(checkpoint.parts[0]) else None
+        # The agents that handed this run its work, from the root's on.
+        self.chain = chain_of(checkpoint)
+        self.family = None if is_approved_run(self.run) else family_if_any(checkpoint)
 
     def carry(self) -> None:
         """Go on from the last step written."""
         agent = self._agent()
-        if self.run.attempt > 1 and (refusal := refusal_on_resume(self.run, agent)):
+        # The run of an approved call goes on with what another was asked.
+        is_resume = self.run.attempt > 1 or is_approved_run(self.run)
+        if is_resume and (refusal := self._refusal_on_resume(agent)):
             raise MayNotGoOn(failed(*refusal))
         pending = pending_of(self.checkpoint.parts)
         messages = messages_of(self.checkpoint.parts, instructions=agent.instructions)
@@ -189,21 +194,52 @@ class Attempt:
         if left.settlement is None:
             self._hear(call, scope.outcome_of(left.row))
             return
+        if left.settlement in {
+            Settlement.ROUTED_TO_ITS_APPROVAL,
+            Settlement.ASKED_BY_DELEGATION_KEY,
+        }:
+            # Nothing of these is on its way: a Stop, containment and a drain come before a look, and before more sleep.
+            self._may_go_on()
         if left.settlement is Settlement.ROUTED_TO_ITS_APPROVAL:
-            self._hear(call, answer_held(scope, call, left.row, policy=self._policy()))
+            self._answer_held(scope, call, left.row)
             return
         if left.settlement is Settlement.ASKED_BY_DELEGATION_KEY:
-            outcome = replace(answer_of_child(self.checkpoint, left.row), settlement=left.told)
-            self.family = family_of(self.checkpoint)
-            scope.settle(left.verdict, scope.payload_of(left.row), outcome)
-            self._hear(call, outcome)
+            self._hear_child(scope_for(scope, left.row), left.verdict, left.row)
             return
         if left.settlement is Settlement.READ_BACK:
             self._wait_until_settled()
+        scope = scope_for(scope, left.row)
         payload = scope.payload_of(left.row)
         outcome = scope.carry_out(left.settlement, left.verdict, payload)
         scope.settle(left.verdict, payload, outcome)
         self._hear(call, outcome)
+
+    def _answer_held(self, scope: RunScope, call: Call, row: MarkedCall) -> None:
+        """A call that waits for a person, by the agent, the rights and the policies that the last statement told of."""
+        while True:
+            agent = self._may_go_on()
+            call = self._as_it_stands(call, agent)
+            hooks = self._hooks(agent)
+            try:
+                outcome = answer_held(
+                    scope, call, row, policy=self._policy(), ask_first=hooks.before_call
+                )
+            except ToJudgeAgain:
+                continue
+            self._hear(call, outcome)
+            hooks.after_call(call, outcome)
+            return
+
+    def _hear_child(self, scope: RunScope, verdict: Verdict, row: MarkedCall) -> None:
+        """What came of work that was handed down; its caps' use is counted from here on."""
+        outcome = replace(
+            answer_of_child(self.checkpoint, row),
+            settlement=Settlement.ASKED_BY_DELEGATION_KEY.value,
+        )
+        self.family = family_of(self.checkpoint)
+        scope.settle(verdict, scope.payload_of(row), outcome)
+        self._hear(verdict.call, outcome)
+        self._hooks(self._agent()).after_call(verdict.call, outcome)
 
     def _hear(self, call: Call, outcome: Outcome) -> None:
         """Add what the model is told of a call: exactly one message a call, in order (FL-49)."""
@@ -282,24 +318,25 @@ class Attempt:
             check(root or agent, self.family.with_own(own))
 
     def _root(self) -> AgentNow | None:
-        chain = self.family.chain if self.family else ()
-        return agent_now(chain[0], config=self.checkpoint.config) if chain else None
+        return agent_now(self.chain[0], config=self.checkpoint.config) if self.chain else None
 
     def _agent(self) -> AgentNow:
         """The agent as it stands at the newest configuration this attempt was told of."""
         agent = agent_now(self.run.agent_key, config=self.checkpoint.config)
         refusal = refusal_of(self.run, agent)
+        if refusal is None and self.chain:
+            refusal = refusal_above(self.chain, config=self.checkpoint.config)
         if refusal is not None or agent is None:
             raise MayNotGoOn(failed(*(refusal or (EndError.AGENT_GONE, ""))))
         return agent
 
+    def _refusal_on_resume(self, agent: AgentNow) -> tuple[EndError, str] | None:
+        # A way in is permitted by the agent that was asked there; who hands work down stands within.
+        return refusal_on_resume(self.run, agent, is_handed_down=bool(self.chain))
+
     def _asker(self, agent: AgentNow) -> Asker:
         """What the gates know of the agent and the run, bound by those who handed it the work."""
-        asker = agent.asker(self.run)
-        if self.family is None or not self.family.chain:
-            return asker
-        chain, started_by = self.family.chain, self.run.started_by
-        return asker_within(asker, chain, started_by=started_by, config=self.checkpoint.config)
+        return asker_of(self.run, agent, chain=self.chain)
 
     def _policy(self) -> PolicySet:
         return active_policy(version=self.checkpoint.config)

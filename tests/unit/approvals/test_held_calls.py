@@ -3,39 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission
 
-from liyagent.approvals.decide import decide
-from liyagent.approvals.models import Approval, ApprovalStatus
 from runs.keys import approved_call_key
 from runs.models import Run
+from runs.stop import stop_run
+from tests.unit.approvals.deciding import HOLD_AND_GO_ON, approve, reject, the_request
 from tests.unit.runs.carrying.conftest import World, calls, says
-
-HOLD = "UPDATE agents_agent SET write_posture = 'hold', may_wait = true"
-
-
-@pytest.fixture
-def held(world: World) -> World:
-    """The agent's writes are held and it may wait; olga may decide."""
-    world.sql(HOLD)
-    user = get_user_model().objects.create_user("olga", password="x")
-    user.user_permissions.add(Permission.objects.get(codename="decide"))
-    return world
-
-
-def approve(approval: Approval, *, by: str = "olga", reason: str = "looks right") -> Approval:
-    return decide(
-        approval_id=approval.id,
-        status=ApprovalStatus.APPROVED,
-        actor=by,
-        reason=reason,
-        digest=approval.digest,
-    )
-
-
-def the_request(**facts: object) -> Approval:
-    return Approval.objects.get(**facts)
 
 
 @pytest.mark.promise("CR-29")
@@ -62,21 +35,14 @@ def test_an_approved_call_is_made_once_by_any_process_with_the_key_of_its_approv
 def test_a_rejected_call_is_told_with_the_reason_and_never_made(held: World) -> None:
     held.start(calls(("v/keyed", {"n": 1})), says("done"))
     held.process("first").carry()
-    approval = the_request()
-    decide(
-        approval_id=approval.id,
-        status=ApprovalStatus.REJECTED,
-        actor="olga",
-        reason="wrong host",
-        digest=approval.digest,
-    )
+    reject(the_request())
     assert held.process("second").carry().status == "answered"
     assert held.vendor.received == []
     assert "olga rejected this call: wrong host" in held.model.results()[0]
 
 
 def test_a_run_that_may_not_wait_is_told_the_request_s_id_and_goes_on(held: World) -> None:
-    held.sql("UPDATE agents_agent SET may_wait = false")
+    held.sql(HOLD_AND_GO_ON)
     held.start(calls(("v/keyed", {"n": 1})), says("done"))
     assert held.process("first").carry().status == "answered"
     approval = the_request()
@@ -87,7 +53,7 @@ def test_a_run_that_may_not_wait_is_told_the_request_s_id_and_goes_on(held: Worl
 
 @pytest.mark.promise("CR-29")
 def test_a_request_of_a_run_that_went_on_is_made_once_by_a_run_of_its_own(held: World) -> None:
-    held.sql("UPDATE agents_agent SET may_wait = false")
+    held.sql(HOLD_AND_GO_ON)
     asked_in = held.start(calls(("v/keyed", {"n": 1})), says("done"))
     held.process("first").carry()
     approval = the_request()
@@ -119,3 +85,14 @@ def test_the_intent_of_an_unknown_write_waits_for_a_person_where_the_run_may_wai
     approve(approval)
     assert held.process("second").carry().status == "answered"
     assert held.vendor.received == ["blind", "blind"]
+
+
+@pytest.mark.promise("CR-17")
+def test_a_stop_ends_a_run_that_waits_and_withdraws_what_it_waits_for(held: World) -> None:
+    run = held.start(calls(("v/keyed", {"n": 1})), says("never"))
+    held.process("first").carry()
+    stop_run(run_id=run.id, actor="op", reason="enough")
+    ended = held.process("second").carry()
+    assert (ended.status, ended.reason) == ("stopped", "stopped by op: enough")
+    assert the_request().status == "withdrawn"
+    assert (held.call(run, 1).fate, held.vendor.received) == ("held", [])
