@@ -12,6 +12,8 @@ from runs.checkpoint import START, STEP, keyring, seal_head, sealer_of, started_
 from runs.conversation import start_part, step_part
 from runs.ending import Ending, failed
 from runs.endings import EndError
+from runs.errors import CheckpointBroken
+from runs.family import CHAIN
 from runs.file_call import intent_of
 from runs.hot import Counters
 from runs.ids import new_run_id
@@ -35,13 +37,16 @@ def is_approved_run(run: Run) -> bool:
 def begin_approved_run(approval: Approval) -> None:
     """Start it in the transaction of the decision, if that approved and the run of the call does not wait.
 
-    Raises `SealBroken`, `KeyMissing`, `CheckpointBroken`: then nothing is decided.
+    Raises `SealBroken`, `KeyMissing`, `CheckpointBroken`, also for a call that is another request's: then nothing is
+    decided.
     """
     if approval.status != ApprovalStatus.APPROVED or approval.run_waits:
         return
     asked_in = Run.objects.get(id=approval.run_id)
     row = Call.objects.get(run_id=approval.run_id, step=approval.step, index=approval.index)
     mark = open_mark(sealer_of(asked_in), row)
+    if mark.approval != str(approval.id):
+        raise CheckpointBroken("the call that this request names is not the one it was filed for")
     run = _run_of(approval, asked_in)
     sealer = sealer_of(run)
     start = start_part(
@@ -49,6 +54,8 @@ def begin_approved_run(approval: Approval) -> None:
         history=[],
         run=started_as(run),
     )
+    if mark.chain:
+        start[CHAIN] = list(mark.chain)
     first = sealer.seal(start, kind=START, number=0)
     second = sealer.seal(
         step_part(_step(approval, mark), []), kind=STEP, number=1, previous=tag_of(first)

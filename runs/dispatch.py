@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -12,6 +14,7 @@ from liyagent.approvals.digests import approval_digest, ceiling_of
 from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.core.canonical import digest
 from liyagent.core.clock import boottime
+from liyagent.gateway.active import active_policy
 from liyagent.gateway.call import make_call, prepare
 from liyagent.gateway.judge import judge
 from liyagent.gateway.outcome import (
@@ -26,72 +29,110 @@ from liyagent.gateway.outcome import (
 from liyagent.gateway.policies import PolicySet
 from runs import hot
 from runs.checkpoint import stored_rows
+from runs.delegate import delegate
 from runs.errors import CheckpointBroken, LostLease
 from runs.file_call import file_call
+from runs.in_doubt import Mark
 from runs.keys import approved_call_key
 from runs.marks import SealedMark, open_mark
 from runs.models import Call as MarkedCall
 from runs.scope import RunScope
 from runs.suspend import go_on_waiting
+from runs.told_by_person import SAME_INTENT, result_told
 
-RESERVE = "SELECT * FROM liyagent_reserve(%s, %s, %s, %b, %s, %s, %s, %b)"
-SPOIL = (
-    "UPDATE approvals_approval SET status = 'stale', settled_reason = %s"
-    " WHERE id = %s AND status = 'approved' RETURNING id"
-)
+RESERVE = "SELECT * FROM liyagent_reserve(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s)"
+SPOIL = "SELECT * FROM liyagent_spoil(%s, %s, %s, %s)"
 DECIDED = {
     ApprovalStatus.REJECTED: "Refused: {by} rejected this call: {why}",
     ApprovalStatus.EXPIRED: "Refused: nobody decided about this call in time. It was not made.",
     ApprovalStatus.WITHDRAWN: "Refused: the request for this call was withdrawn: {why}",
 }
-NO_LONGER = "Refused: {why}. The call was approved and was not made; ask for it again if it is still wanted."
 
 
-def answer_held(scope: RunScope, call: Call, row: MarkedCall, *, policy: PolicySet) -> Outcome:
+class ToJudgeAgain(Exception):
+    """Nothing was reserved: what the call was judged by, or its approval, changed on the way. It is looked at anew."""
+
+
+def answer_held(
+    scope: RunScope,
+    call: Call,
+    row: MarkedCall,
+    *,
+    policy: PolicySet,
+    ask_first: Callable[[Call], str],
+) -> Outcome:
     """Return what came of a call that was held, settled; made where it was approved and all still stands.
 
     One that nobody has decided about yet goes on waiting, and so does one whose approval is stale: it is filed anew with
-    the reason. Raises `HandedBack` for these, `LostLease`, `CheckpointBroken`.
+    the reason. `call` and `policy` are of the configuration that the checkpoint was told of last; `ask_first` says why a
+    hook refuses an approved call, "" where none does. Raises `HandedBack` for what waits, `ToJudgeAgain`, `LostLease`,
+    `CheckpointBroken`.
     """
     checkpoint = scope.checkpoint
     approval = _approval_of(scope, row)
     if approval.status == ApprovalStatus.PENDING:
         # The head was read, with its wakes, before this.
         raise go_on_waiting(checkpoint, wakes=checkpoint.run.wakes)
-    verdict = judge(call, policy)
     if approval.status in DECIDED:
-        told = DECIDED[ApprovalStatus(approval.status)]
-        error = told.format(
-            by=approval.decided_by, why=approval.decision_reason or approval.settled_reason
-        )
-        return _settled(scope, verdict, approval, error)
+        return _told(scope, judge(call, policy), approval, row)
+    if not call.problem and approval.status == ApprovalStatus.APPROVED:
+        call = replace(call, problem=ask_first(call))
+    verdict = judge(call, policy)
     if verdict.posture is Posture.REFUSED:
         _spoil(scope, approval, verdict.reason)
         return _settled(scope, verdict, approval, verdict.reason)
-    why = needs_fresh_approval(approval, verdict, policy, mark=open_mark(checkpoint.sealer, row))
+    why = needs_fresh_approval(
+        approval,
+        verdict,
+        policy,
+        mark=open_mark(checkpoint.sealer, row),
+        now=hot.database_now(checkpoint.give_up),
+    )
     if why:
-        return file_call(checkpoint, verdict, step=scope.step, replaces=approval.id, why_stale=why)
+        return _filed_anew(scope, verdict, approval, why)
+    approved = ApprovedScope(scope, approval, judged_at=checkpoint.config)
     return make_call(
         call,
-        ApprovedScope(scope, approval),
+        approved,
         policy=policy,
         judge=lambda given, by: replace(judge(given, by), posture=Posture.POSTURE),
     )
 
 
 def needs_fresh_approval(
-    approval: Approval, verdict: Verdict, policy: PolicySet, *, mark: SealedMark
+    approval: Approval, verdict: Verdict, policy: PolicySet, *, mark: SealedMark, now: datetime
 ) -> str:
     """Return what is no longer as it was approved, "" where everything is (ruling 23)."""
     if approval.status != ApprovalStatus.APPROVED:
         return f"its request is {approval.status}"
+    if approval.expires_at <= now:
+        return (
+            f"what was approved was to be made before {approval.expires_at:%Y-%m-%d %H:%M:%S} UTC"
+        )
     call = verdict.call
     payload = prepare(call, approved_call_key(approval.id))
     changed = [
         name
-        for name, was, now in (
+        for name, was, now_is in (
             ("the arguments", mark.payload.args, payload.args),
             ("where it goes", (mark.payload.server, mark.payload.tool), (call.server, call.tool)),
+        )
+        if was != now_is
+    ]
+    changed += authority_changed(approval, verdict, policy)
+    if not changed and approval.digest != approval_digest(verdict, payload):
+        changed = ["what was shown"]
+    if changed:
+        return f"changed since it was approved: {', '.join(changed)}"
+    return _standing(approval)
+
+
+def authority_changed(approval: Approval, verdict: Verdict, policy: PolicySet) -> list[str]:
+    """Return what a call is made on that is no longer what it was approved on; nothing of its arguments."""
+    call = verdict.call
+    return [
+        name
+        for name, was, now in (
             ("the policies", approval.policy_fingerprint, verdict.policy_fingerprint),
             ("whom it runs as", approval.run_as, call.asker.run_as),
             ("what it may use at most", approval.ceiling_digest, digest(ceiling_of(call, policy))),
@@ -99,11 +140,6 @@ def needs_fresh_approval(
         )
         if was != now
     ]
-    if not changed and approval.digest != approval_digest(verdict, payload):
-        changed = ["what was shown"]
-    if changed:
-        return f"changed since it was approved: {', '.join(changed)}"
-    return _standing(approval)
 
 
 def _standing(approval: Approval) -> str:
@@ -119,11 +155,19 @@ def _standing(approval: Approval) -> str:
 class ApprovedScope(RunScope):
     """The scope of one approved call: its key is the approval's, and its first mark consumes it (CR-29)."""
 
-    def __init__(self, scope: RunScope, approval: Approval) -> None:
-        """As `scope`, for the call that `approval` stands for."""
+    def __init__(
+        self, scope: RunScope, approval: Approval, *, judged_at: int, is_reserved: bool = False
+    ) -> None:
+        """As `scope`, with what it knows of its calls, for the one that `approval` stands for.
+
+        `judged_at` is the configuration that the call was judged by. `is_reserved`: an attempt before had consumed it.
+        """
         super().__init__(scope.checkpoint, step=scope.step, step_ids=scope.step_ids)
+        self.judged_at = judged_at
+        self.keys, self.deadlines = scope.keys, scope.deadlines
+        self.resend_until = scope.resend_until
         self.approval = approval
-        self.is_reserved = False
+        self.is_reserved = is_reserved
 
     def step_key(self, call: Call) -> str:
         """Return the key from the approval, however often it is sent."""
@@ -131,10 +175,34 @@ class ApprovedScope(RunScope):
         return self.keys[call.index]
 
     def mark_sending(self, verdict: Verdict, payload: Payload, **known: Any) -> MaySend | Outcome:
-        """Reserve before the first sending; a later one is marked as any."""
-        if self.is_reserved:
+        """Reserve before the first sending; a later one is marked as any. Raises `ToJudgeAgain`."""
+        call = verdict.call
+        if self.is_reserved or (call.contract is not None and call.contract.is_delegation):
             return super().mark_sending(verdict, payload, **known)
         return self._reserve(verdict, payload)
+
+    def _hand_down(self, verdict: Verdict, payload: Payload) -> Outcome:
+        """Hand approved work to its agent under the approval's key. Raises `HandedBack`, `ToJudgeAgain`, `LostLease`."""
+        outcome = delegate(
+            self.checkpoint,
+            verdict,
+            payload,
+            step=self.step,
+            has_identity=True,
+            approval=self.approval.id,
+        )
+        if outcome is None:
+            raise ToJudgeAgain
+        return outcome
+
+    def allows(self, verdict: Verdict) -> bool:
+        """Let through what its gate holds as before: that was approved, on the authority that it has now."""
+        if verdict.posture is not Posture.HELD:
+            return super().allows(verdict)
+        policy = active_policy(version=self.checkpoint.config)
+        return not authority_changed(self.approval, verdict, policy) and not _standing(
+            self.approval
+        )
 
     def _reserve(self, verdict: Verdict, payload: Payload) -> MaySend | Outcome:
         checkpoint, call = self.checkpoint, verdict.call
@@ -152,26 +220,17 @@ class ApprovedScope(RunScope):
         fence, asked_at = checkpoint.next_fence(), boottime()
         values = (
             fence.run_id, fence.attempt, fence.sequence, checkpoint.head_seal(), self.step, call.index,
-            self.approval.id, sealed.seal(checkpoint.sealer, step=self.step, index=call.index),
+            self.approval.id, window, sealed.seal(checkpoint.sealer, step=self.step, index=call.index),
+            self.judged_at,
         )  # fmt: skip
         rows = hot.ask(RESERVE, values, give_up=checkpoint.give_up)
-        told = hot.told_of(rows, fence)
-        seconds_left = rows[0][2]
+        told, seconds_left = hot.told_of(rows, fence), rows[0][2]
         if seconds_left is None:
-            why = "its approval no longer stands"
-            return Outcome(fate=Fate.REFUSED, error=NO_LONGER.format(why=why))
+            checkpoint.stop, checkpoint.config = told.stop, told.config
+            raise ToJudgeAgain
         self.is_reserved = True
         checkpoint.written(told)
-        return self._may_send(verdict, deadline=asked_at + seconds_left)
-
-    def _may_send(self, verdict: Verdict, *, deadline: float) -> MaySend | Outcome:
-        checkpoint = self.checkpoint
-        if checkpoint.stop:
-            return Outcome(fate=Fate.REFUSED, error="Refused: this run was stopped by a person.")
-        if checkpoint.config != self.judged_at:
-            why = "the configuration changed while it was on its way"
-            return Outcome(fate=Fate.REFUSED, error=NO_LONGER.format(why=why))
-        self.deadlines[verdict.call.index] = deadline
+        deadline = self.deadlines[call.index] = asked_at + seconds_left
         return lambda: boottime() < deadline and not checkpoint.give_up()
 
     def _has_identity(self, call: Call) -> bool:
@@ -180,6 +239,17 @@ class ApprovedScope(RunScope):
     def _told(self, verdict: Verdict, payload: Payload | None, outcome: Outcome) -> dict[str, Any]:
         told = super()._told(verdict, payload, outcome)
         return {**told, "posture": Posture.HELD.value, "approval": str(self.approval.id)}
+
+
+def scope_for(scope: RunScope, row: MarkedCall) -> RunScope:
+    """Return the scope in which a call that was marked as sending is settled: its approval's where it has one.
+
+    Raises `LostLease`, `CheckpointBroken`.
+    """
+    if row.approval_id is None or row.intent != Mark.SENDING:
+        return scope
+    approval = _approval_of(scope, row)
+    return ApprovedScope(scope, approval, judged_at=scope.judged_at, is_reserved=True)
 
 
 def _approval_of(scope: RunScope, row: MarkedCall) -> Approval:
@@ -196,11 +266,37 @@ def _approval_of(scope: RunScope, row: MarkedCall) -> Approval:
     return rows[0]
 
 
+def _told(scope: RunScope, verdict: Verdict, approval: Approval, row: MarkedCall) -> Outcome:
+    told = DECIDED[ApprovalStatus(approval.status)]
+    why = approval.decision_reason or approval.settled_reason
+    error = told.format(by=approval.decided_by, why=why)
+    if approval.gate == SAME_INTENT:
+        error += result_told(row, give_up=scope.checkpoint.give_up)
+    return _settled(scope, verdict, approval, error)
+
+
 def _settled(scope: RunScope, verdict: Verdict, approval: Approval, error: str) -> Outcome:
     outcome = Outcome(fate=Fate.REFUSED, error=error, key=approved_call_key(approval.id))
-    ApprovedScope(scope, approval).settle(verdict, None, outcome)
+    approved = ApprovedScope(scope, approval, judged_at=scope.checkpoint.config)
+    approved.settle(verdict, None, outcome)
+    return outcome
+
+
+def _filed_anew(scope: RunScope, verdict: Verdict, approval: Approval, why: str) -> Outcome:
+    """Ask a person again, also where the gates would let it through by now: what was approved is not what it is."""
+    held = replace(
+        verdict,
+        gate=verdict.gate or approval.gate,
+        reason=verdict.reason or f"Held again: {why}.",
+    )
+    outcome = file_call(
+        scope.checkpoint, held, step=scope.step, replaces=approval.id, why_stale=why
+    )
+    scope.settle(held, None, outcome)
     return outcome
 
 
 def _spoil(scope: RunScope, approval: Approval, why: str) -> None:
-    hot.ask(SPOIL, (why, approval.id), give_up=scope.checkpoint.give_up)
+    run, give_up = scope.checkpoint.run, scope.checkpoint.give_up
+    if not hot.ask(SPOIL, (run.id, run.attempt, approval.id, why), give_up=give_up):
+        raise LostLease(run_id=run.id, attempt=run.attempt)

@@ -13,6 +13,7 @@ from liyagent.gateway.call import prepare
 from liyagent.gateway.outcome import Outcome, Posture, Verdict
 from runs import hot
 from runs.checkpoint import Checkpoint
+from runs.dispatch import scope_for
 from runs.errors import LostLease
 from runs.in_doubt import Settlement, counts_as_marked
 from runs.models import Call as MarkedCall
@@ -50,14 +51,17 @@ def _left(scope: RunScope, verdict: Verdict) -> Left:
     if row is None and counts_as_marked(
         has_failed_over=checkpoint.has_failed_over,
         is_write=call.writes,
-        could_be_sent=call.contract is not None and not call.problem,
+        # The mark of work handed down is one commit with the child: where it is lost, nothing was handed down.
+        could_be_sent=call.contract is not None
+        and not call.problem
+        and not call.contract.is_delegation,
     ):
         verdict, row = _marked_again(scope, verdict)
     if row is None:
         return Left(verdict=verdict, row=None, settlement=Settlement.ROUTED)
     if row.fate:
         return Left(verdict=verdict, row=row, settlement=None)
-    return Left(verdict=verdict, row=row, settlement=scope.plan(row, verdict))
+    return Left(verdict=verdict, row=row, settlement=scope_for(scope, row).plan(row, verdict))
 
 
 def _marked_again(scope: RunScope, verdict: Verdict) -> tuple[Verdict, MarkedCall | None]:

@@ -33,6 +33,7 @@ from runs.authority import agent_now, refusal_of
 from runs.checkpoint import Checkpoint
 from runs.delegate import delegate
 from runs.errors import LostLease
+from runs.family import asker_of, chain_of, refusal_above
 from runs.file_call import file_call
 from runs.in_doubt import Mark, Settlement, settlement_for
 from runs.keys import fresh_key, has_identity, intent_digest, step_key
@@ -44,10 +45,15 @@ MOST_RESENDS = 3
 READ_BACK_PAUSES_PER_LEASE = 8
 RENEWALS_PER_LEASE = 4
 RESEND_PAUSE_SECONDS = 0.25
+# A configuration that changes at each of these is being loaded: not now.
+MOST_LOOKS = 10
+TOO_FAST = (
+    "Refused: the configuration changes faster than work can be handed down. Ask for it again."
+)
 CONFLICT_WORDS = ("conflict", "in progress", "409", "being processed")
 SAME_INTENT = (
-    "An earlier call with the same tool and arguments (call {earlier}) has an unknown outcome and may have "
-    "taken effect. A person has to settle it first; do not repeat it."
+    "An earlier call with the same tool and arguments (call {earlier}) had an unknown outcome: it may have taken "
+    "effect, or a person found that it did. A person has to look at it first; do not repeat it."
 )
 MASKED_ANEW = (
     "a data policy changed while this call was on its way; it was not made, ask for it again"
@@ -102,8 +108,7 @@ class RunScope(Scope):
         call = verdict.call
         checkpoint = self.checkpoint
         if call.contract is not None and call.contract.is_delegation:
-            is_named = self._has_identity(call)
-            return delegate(checkpoint, verdict, payload, step=self.step, has_identity=is_named)
+            return self._hand_down(verdict, payload)
         if checkpoint.give_up():
             raise LostLease("given up before it was marked", run_id=checkpoint.run_id)
         if boottime() >= self.deadlines.get(call.index, math.inf):
@@ -155,6 +160,23 @@ class RunScope(Scope):
         deadline = self.deadlines[call.index] = marked.deadline
         return lambda: boottime() < deadline and not checkpoint.give_up()
 
+    def _hand_down(self, verdict: Verdict, payload: Payload) -> Outcome:
+        """Hand the work to its agent, judged by what stands as that is stored. Raises `HandedBack`, `LostLease`."""
+        call = verdict.call
+        for _ in range(MOST_LOOKS):
+            outcome = delegate(
+                self.checkpoint,
+                verdict,
+                payload,
+                step=self.step,
+                has_identity=self._has_identity(call),
+            )
+            if outcome is not None:
+                return outcome
+            if reason := self._forbidden_now(call, is_resend=False):
+                return Outcome(fate=Fate.REFUSED, error=f"Refused: {reason}")
+        return Outcome(fate=Fate.REFUSED, error=TOO_FAST)
+
     def _forbidden_now(self, call: Call, *, is_resend: bool) -> str:
         """Judge again what was judged under an older configuration: what forbids the call now acts at once (ruling 5)."""
         run, config = self.checkpoint.run, self.checkpoint.config
@@ -163,12 +185,20 @@ class RunScope(Scope):
         if refusal is not None or agent is None:
             return refusal[1] if refusal is not None else ""
         contract = contracts_for(agent.tool_patterns, version=config).get(call.name)
+        chain = chain_of(self.checkpoint)
+        if (above := refusal_above(chain, config=config)) is not None:
+            return above[1]
+        asker = asker_of(run, agent, chain=chain)
         verdict = judge(
-            replace(call, asker=agent.asker(run), contract=contract), active_policy(version=config)
+            replace(call, asker=asker, contract=contract), active_policy(version=config)
         )
-        if verdict.posture is Posture.POSTURE and verdict.call.args != call.args and not is_resend:
-            return MASKED_ANEW
-        return "" if verdict.posture is Posture.POSTURE else verdict.reason
+        if not self.allows(verdict):
+            return verdict.reason
+        return MASKED_ANEW if verdict.call.args != call.args and not is_resend else ""
+
+    def allows(self, verdict: Verdict) -> bool:
+        """Say whether what the gates say now lets a marked call be sent again."""
+        return verdict.posture is Posture.POSTURE
 
     def hold(self, verdict: Verdict) -> Outcome:
         """File a held call; the run waits for it, or is told the request's id and goes on.
@@ -225,9 +255,7 @@ class RunScope(Scope):
         contract = verdict.call.contract
         return settlement_for(
             mark=Mark(row.intent),
-            # A call that a person approved is held by its gate as before, and was let through.
-            gates_allow=verdict.posture is Posture.POSTURE
-            or (verdict.posture is Posture.HELD and row.approval_id is not None),
+            gates_allow=self.allows(verdict),
             has_identity=row.has_identity,
             is_within_vendor_window=self._is_within_window(row),
             is_delegation=row.server == sub_agents.SERVER,

@@ -53,6 +53,7 @@ BEGIN
             p_run, v.request_id, p_request - 'ceiling' || jsonb_build_object('approval', p_approval));
         PERFORM liyagent_flush_events(
             p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
+        IF v.status = 'queued' THEN PERFORM liyagent_notify_queued(); END IF;
         RETURN QUERY SELECT v.stop_requested, liyagent_config_version(), v.status::text;
     ELSE
         RETURN QUERY SELECT r.stop_requested, liyagent_config_version(), r.status::text FROM runs_run r
@@ -93,15 +94,17 @@ BEGIN
 END $$;
 
 -- The one decision: approved, rejected, expired or withdrawn, whoever comes first. No row: nothing was changed, and the
--- caller rolls back the wake. `p_digest` is what the decider was shown, '' where nobody decides.
+-- caller rolls back the wake. `p_digest` is what the decider was shown, '' where nobody decides. The head of a run that
+-- ended is locked too: of its events missing, one flush tells.
 CREATE FUNCTION liyagent_decide(
-    p_approval uuid, p_status text, p_by text, p_reason text, p_digest text
+    p_approval uuid, p_status text, p_by text, p_reason text, p_digest text, p_tells boolean DEFAULT true
 ) RETURNS TABLE (run uuid, waits boolean) LANGUAGE plpgsql AS $$
 DECLARE v_run uuid; v approvals_approval; v_head runs_run; v_now timestamptz := liyagent_now();
 BEGIN
     SELECT a.run_id INTO v_run FROM approvals_approval a WHERE a.id = p_approval;
     IF NOT FOUND THEN RETURN; END IF;
     PERFORM liyagent_wake(v_run);
+    SELECT r.* INTO v_head FROM runs_run r WHERE r.id = v_run FOR NO KEY UPDATE;
     UPDATE approvals_approval a SET status = p_status, decided_at = v_now, decided_by = p_by,
             decision_reason = p_reason,
             settled_reason = CASE WHEN p_status = 'approved' THEN '' ELSE p_reason END
@@ -111,12 +114,34 @@ BEGIN
             AND (p_status <> 'expired' OR a.expires_at <= v_now)
         RETURNING a.* INTO v;
     IF NOT FOUND THEN RETURN; END IF;
-    SELECT r.* INTO v_head FROM runs_run r WHERE r.id = v_run;
-    IF FOUND THEN
+    IF v_head.id IS NOT NULL AND p_tells THEN
         PERFORM liyagent_flush_events(v_run, v.correlation_id, v.mission, v_head.recording, v_head.events_missing,
             ARRAY['approval.decided'], ARRAY[liyagent_decided_content(v)]);
     END IF;
     RETURN QUERY SELECT v.run_id, v.run_waits;
+END $$;
+
+-- In the commit that ends a run: what it waits for is withdrawn, what was approved for it and not made is stale. Returns what
+-- `approval.decided` tells of each that was withdrawn.
+CREATE FUNCTION liyagent_withdraw(p_run uuid, p_loop text, p_correlation uuid, p_mission text, p_request text)
+RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE a approvals_approval; v_told text[] := '{}';
+BEGIN
+    FOR a IN UPDATE approvals_approval w SET settled_reason = 'the run ended before it was made',
+                status = CASE w.status WHEN 'pending' THEN 'withdrawn' ELSE 'stale' END
+            WHERE w.run_id = p_run AND w.run_waits AND w.status IN ('pending', 'approved') RETURNING w.* LOOP
+        CONTINUE WHEN a.status <> 'withdrawn';
+        PERFORM liyagent_audit('agent.approval.withdrawn', 'system', p_mission, p_correlation, p_run, p_request,
+            jsonb_build_object('approval', a.id, 'call', a.server || '/' || a.tool, 'step', a.step, 'index', a.index,
+                'digest', a.digest, 'reason', a.settled_reason));
+        v_told := v_told || liyagent_decided_content(a);
+    END LOOP;
+    -- A run that was to make an approved call, and ends without having reserved it, leaves it to nobody.
+    IF p_loop LIKE 'approved:%' THEN
+        UPDATE approvals_approval w SET status = 'stale', settled_reason = 'its run ended before it was made'
+            WHERE w.id = substr(p_loop, 10)::uuid AND w.status = 'approved';
+    END IF;
+    RETURN v_told;
 END $$;
 
 -- What `approval.decided` tells, as canonical text (ruling 24): keys in their order, strings as JSON writes them.
@@ -130,13 +155,13 @@ CREATE FUNCTION liyagent_decided_content(a approvals_approval) RETURNS text LANG
 $$;
 
 -- Reserve an approved call: its mark turns from `held` to `sending`, the approval is consumed, in one commit, before
--- anything leaves (CR-10, CR-29). The key's window counts from here. `seconds_left` is NULL where the approval no longer
--- stands: then nothing is marked.
+-- anything leaves (CR-10, CR-29). The key's window counts from here. `seconds_left` is NULL, and nothing is written, where
+-- the approval no longer stands, the run was stopped, or the configuration is no longer the one that it was judged by.
 CREATE FUNCTION liyagent_reserve(
-    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_step int, p_index int, p_approval uuid, p_sealed bytea
-) RETURNS TABLE (stop boolean, config bigint, seconds_left double precision, same_intent bigint)
-LANGUAGE plpgsql AS $$
-DECLARE v record; v_deadline timestamptz; v_now timestamptz := liyagent_now();
+    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_step int, p_index int, p_approval uuid,
+    p_key_window int, p_sealed bytea, p_config bigint
+) RETURNS TABLE (stop boolean, config bigint, seconds_left double precision) LANGUAGE plpgsql AS $$
+DECLARE v record; v_deadline timestamptz; v_config bigint := liyagent_config_version(); v_now timestamptz := liyagent_now();
 BEGIN
     SELECT r.holder, r.stop_requested, r.sequence INTO v FROM runs_run r
         WHERE r.id = p_run AND r.attempt = p_attempt AND r.status = 'running'
@@ -145,25 +170,40 @@ BEGIN
     IF v.sequence = p_sequence - 1 THEN
         SELECT renew_by INTO v_deadline FROM leases_holder WHERE id = v.holder;
         IF NOT FOUND THEN RETURN; END IF;
-        UPDATE approvals_approval a SET status = 'consumed', consumed_at = v_now
-            WHERE a.id = p_approval AND a.status = 'approved' AND a.expires_at > v_now;
-        IF NOT FOUND THEN
-            RETURN QUERY SELECT v.stop_requested, liyagent_config_version(), NULL::double precision, NULL::bigint;
+        IF NOT v.stop_requested AND v_config = p_config THEN
+            UPDATE approvals_approval a SET status = 'consumed', consumed_at = v_now
+                WHERE a.id = p_approval AND a.status = 'approved' AND a.expires_at > v_now;
+        END IF;
+        IF v.stop_requested OR v_config <> p_config OR NOT FOUND THEN
+            RETURN QUERY SELECT v.stop_requested, v_config, NULL::double precision;
             RETURN;
         END IF;
         UPDATE runs_run r SET sequence = p_sequence, seal = p_seal WHERE r.id = p_run;
         UPDATE runs_call c SET intent = 'sending', attempt = p_attempt, holder = v.holder, marked_at = v_now,
-                deadline = v_deadline, sealed = p_sealed
+                deadline = v_deadline, key_window_seconds = p_key_window, sealed = p_sealed
             WHERE c.run_id = p_run AND c.step = p_step AND c.index = p_index AND c.fate = '' AND c.intent = 'held'
                 AND c.approval_id = p_approval;
         IF NOT FOUND THEN
             RAISE EXCEPTION 'call % of step % of run % is not held for approval %', p_index, p_step, p_run, p_approval;
         END IF;
     END IF;
-    RETURN QUERY SELECT v.stop_requested, liyagent_config_version(),
-            extract(epoch FROM c.deadline - liyagent_now())::double precision, NULL::bigint
+    RETURN QUERY SELECT v.stop_requested, v_config,
+            extract(epoch FROM c.deadline - liyagent_now())::double precision
         FROM runs_call c WHERE c.run_id = p_run AND c.step = p_step AND c.index = p_index
             AND c.attempt = p_attempt AND c.intent = 'sending' AND c.fate = '';
+END $$;
+
+-- What was approved is not made: said by the attempt that has the run, and by no other.
+CREATE FUNCTION liyagent_spoil(p_run uuid, p_attempt int, p_approval uuid, p_why text)
+RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
+DECLARE v_stop boolean;
+BEGIN
+    SELECT r.stop_requested INTO v_stop FROM runs_run r
+        WHERE r.id = p_run AND r.attempt = p_attempt AND r.status = 'running' FOR NO KEY UPDATE;
+    IF NOT FOUND THEN RETURN; END IF;
+    UPDATE approvals_approval a SET status = 'stale', settled_reason = p_why
+        WHERE a.id = p_approval AND a.status = 'approved';
+    RETURN QUERY SELECT v_stop, liyagent_config_version();
 END $$;
 
 -- Requests whose time has passed, each by its own decision.
@@ -179,11 +219,12 @@ CREATE FUNCTION liyagent_start_approved(
     p_start bytea, p_step bytea, p_provider_call_id text, p_step_key text, p_key_window int, p_intent_digest text,
     p_sealed bytea
 ) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE a approvals_approval; v_now timestamptz := liyagent_now();
+DECLARE a approvals_approval; v_request text; v_now timestamptz := liyagent_now();
 BEGIN
     SELECT * INTO STRICT a FROM approvals_approval WHERE id = p_approval;
+    SELECT r.request_id INTO STRICT v_request FROM runs_run r WHERE r.id = a.run_id;
     PERFORM liyagent_start(p_run, a.correlation_id, a.run_id, 'approved:' || a.id, a.agent_key, p_agent_version, a.entry,
-        a.mission, '', a.requested_by, p_recording, p_format, p_key_id, p_seal, p_start, ''::bytea,
+        a.mission, v_request, a.requested_by, p_recording, p_format, p_key_id, p_seal, p_start, ''::bytea,
         jsonb_build_object('agent', a.agent_key, 'version', p_agent_version, 'entry', a.entry, 'approval', a.id),
         '[]'::jsonb, liyagent_config_version(), '', '');
     UPDATE runs_run SET model_steps = 1, calls_made = 1, parts = 2 WHERE id = p_run;

@@ -66,8 +66,8 @@ BEGIN
 END $$;
 
 -- A call in doubt, just before it leaves (CR-10). The deadline is the holder's at this moment and the mark's own
--- for good (ruling 6). `same_intent` names an earlier call of unknown outcome under this correlation id with the
--- same tool and arguments: then nothing is marked (ruling 8).
+-- for good (ruling 6). `same_intent` names an earlier call of unknown outcome, or one of which a person said that it
+-- happened, under this correlation id with the same tool and arguments: then nothing is marked (ruling 8).
 CREATE FUNCTION liyagent_mark(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_step int, p_index int, p_provider_call_id text,
     p_server text, p_tool text, p_step_key text, p_has_identity boolean, p_key_window int, p_intent_digest text,
@@ -85,7 +85,19 @@ BEGIN
             WHERE correlation_id = v.correlation_id AND intent_digest = p_intent_digest AND fate = 'unknown'
                 AND late_finding <> 'found'
                 AND NOT (run_id = p_run AND step = p_step AND index = p_index)
+                -- What a person approved was approved with that in sight.
+                AND NOT EXISTS (SELECT 1 FROM runs_call own WHERE own.run_id = p_run AND own.step = p_step
+                    AND own.index = p_index AND own.approval_id IS NOT NULL)
             ORDER BY id LIMIT 1;
+        IF NOT FOUND THEN
+            -- It did happen, as a person found: its run was told that nobody knows, and may ask for it again.
+            SELECT id INTO v_same FROM runs_call
+                WHERE correlation_id = v.correlation_id AND intent_digest = p_intent_digest AND fate = 'done'
+                    AND settlement = 'by_person' AND NOT (run_id = p_run AND step = p_step AND index = p_index)
+                    AND NOT EXISTS (SELECT 1 FROM runs_call own WHERE own.run_id = p_run AND own.step = p_step
+                        AND own.index = p_index AND own.approval_id IS NOT NULL)
+                ORDER BY id LIMIT 1;
+        END IF;
         IF FOUND THEN
             RETURN QUERY SELECT v.stop_requested, liyagent_config_version(), 0::double precision, v_same;
             RETURN;
@@ -170,14 +182,14 @@ BEGIN
 END $$;
 
 -- The end, in one commit: status, transcript, audit, last events; open marks become unknown with a late look
--- (ruling 9), those that were held stay held, and what the run waits for is withdrawn. Parts go, but those of a run recorded in full: they are its transcript. A task that was refused is not
--- kept at all.
+-- (ruling 9), those that were held stay held, and what the run waits for is withdrawn, and told so. Parts go, but those of
+-- a run recorded in full: they are its transcript. A task that was refused is not kept at all.
 CREATE FUNCTION liyagent_finish(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_status text, p_reason text, p_error text,
     p_steps int, p_calls int, p_input_tokens bigint, p_output_tokens bigint, p_cost bigint, p_transcript bytea,
     p_late_look_seconds double precision, p_action text, p_detail jsonb, p_kinds text[], p_contents text[]
 ) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
-DECLARE v record; v_parent uuid;
+DECLARE v record; v_parent uuid; v_withdrawn text[];
 BEGIN
     -- Whoever waits for this run is woken in its last commit; the parent's head is locked before the child's.
     SELECT r.parent_id INTO v_parent FROM runs_run r
@@ -188,14 +200,20 @@ BEGIN
             output_tokens = p_output_tokens, cost_micros = p_cost, holder = NULL, ended_at = liyagent_now(),
             parts = CASE WHEN recording = 'full' AND p_error <> 'guardrail.input' THEN parts ELSE 0 END
         WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1
-        RETURNING correlation_id, mission, recording, events_missing, stop_requested, agent_key, request_id, key_id
+        RETURNING correlation_id, mission, recording, events_missing, stop_requested, agent_key, request_id, key_id, loop AS own_loop
         INTO v;
     IF FOUND THEN
-        UPDATE approvals_approval SET status = CASE status WHEN 'pending' THEN 'withdrawn' ELSE 'stale' END,
-                settled_reason = 'the run ended before it was made'
-            WHERE run_id = p_run AND run_waits AND status IN ('pending', 'approved');
-        UPDATE runs_call SET fate = CASE intent WHEN 'held' THEN 'held' ELSE 'unknown' END, settlement = 'run_ended',
-                settled_at = liyagent_now(), late_look_at = CASE intent WHEN 'sending'
+        -- One that is answered has heard of all that it handed down.
+        IF p_status <> 'answered' THEN PERFORM liyagent_stop_children(p_run, v.correlation_id); END IF;
+        v_withdrawn := liyagent_withdraw(p_run, v.own_loop, v.correlation_id, v.mission, v.request_id);
+        IF cardinality(v_withdrawn) > 0 AND cardinality(p_kinds) > 0 THEN
+            p_kinds := array_fill('approval.decided'::text, ARRAY[cardinality(v_withdrawn)]) || p_kinds;
+            p_contents := v_withdrawn || p_contents;
+        END IF;
+        -- What became of work that was handed down stands in the child's own run: nothing of it is unknown.
+        UPDATE runs_call SET settlement = 'run_ended', settled_at = liyagent_now(),
+                fate = CASE WHEN intent = 'held' THEN 'held' WHEN server = 'agents' THEN 'failed' ELSE 'unknown' END,
+                late_look_at = CASE WHEN intent = 'sending' AND server <> 'agents'
                     THEN liyagent_now() + make_interval(secs => p_late_look_seconds) END
             WHERE run_id = p_run AND fate = '';
         IF v_parent IS NOT NULL THEN PERFORM liyagent_wake(v_parent); END IF;

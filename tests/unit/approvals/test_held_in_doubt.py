@@ -1,0 +1,113 @@
+"""A held write in doubt: its one request is found again, and what a person decided meanwhile is read (CR-21)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from liyagent.approvals.models import Approval
+from runs.models import Run
+from tests.unit.approvals.conftest import Cut
+from tests.unit.approvals.deciding import approve, reject, the_request
+from tests.unit.runs.carrying.conftest import World, calls, says
+from tests.unit.runs.carrying.vendor import Killed
+
+Decide = Callable[[Approval], Approval]
+
+
+def start(held: World) -> Run:
+    return held.start(calls(("v/look", {}), ("v/keyed", {"n": 1})), says("done"))
+
+
+def die_taken(held: World, times: int) -> None:
+    """A process takes the run, and dies before it does anything."""
+    for number in range(times):
+        process = held.process(f"short-lived {number}")
+        process.take()
+        held.prove_dead(process)
+
+
+@pytest.mark.promise("CR-21")
+@pytest.mark.promise("CR-09")
+def test_a_process_that_dies_before_the_request_is_stored_leaves_none_and_the_next_files_it(
+    held: World, cut: Cut
+) -> None:
+    run, first = start(held), held.process("first")
+    cut("liyagent_hold")
+    with pytest.raises(Killed):
+        first.carry()
+    assert Approval.objects.count() == 0
+    held.prove_dead(first)
+    assert held.process("second").carry().status == "waiting"
+    assert the_request().run_id == run.id
+
+
+@pytest.mark.promise("CR-21")
+@pytest.mark.promise("CR-02")
+@pytest.mark.field("FL-51")
+@pytest.mark.parametrize("decide", [approve, reject])
+def test_a_process_that_dies_after_filing_loses_nothing_and_no_second_request_is_filed(
+    held: World, cut: Cut, decide: Decide
+) -> None:
+    run, first = start(held), held.process("first")
+    cut("liyagent_hold", is_after=True)
+    with pytest.raises(Killed):
+        first.carry()
+    assert held.prove_dead(first) == []
+    assert Run.objects.get(id=run.id).status == "waiting"
+    decide(the_request())
+    ended = held.process("second").carry()
+    assert (ended.status, ended.losses, Approval.objects.count()) == ("answered", 0, 1)
+    assert held.vendor.of("keyed") == [] if decide is reject else len(held.vendor.rows) == 1
+
+
+@pytest.mark.promise("CR-21")
+@pytest.mark.parametrize("decide", [approve, reject])
+@pytest.mark.parametrize("deaths", [1, 2])
+def test_what_was_decided_is_read_by_the_resume_however_often_it_dies_first(
+    held: World, decide: Decide, deaths: int
+) -> None:
+    start(held)
+    held.process("first").carry()
+    decide(the_request())
+    die_taken(held, deaths)
+    ended = held.process("last").carry()
+    assert (ended.status, ended.losses, Approval.objects.count()) == ("answered", deaths, 1)
+    assert held.vendor.received.count("keyed") == (decide is approve)
+    assert the_request().status == ("consumed" if decide is approve else "rejected")
+    told = held.audit("agent.run.crash_resumed")[-1]["calls"]
+    assert [it["settlement"] for it in told] == ["routed", "routed_to_its_approval"]
+
+
+@pytest.mark.promise("CR-21")
+@pytest.mark.parametrize("is_after", [False, True])
+def test_a_process_that_dies_as_it_puts_the_run_back_to_sleep_leaves_the_one_request(
+    held: World, cut: Cut, is_after: bool
+) -> None:
+    run = start(held)
+    held.process("first").carry()
+    held.sql("SELECT liyagent_wake(%s)", run.id)
+    second = held.process("second")
+    cut("liyagent_wait", is_after=is_after)
+    with pytest.raises(Killed):
+        second.carry()
+    assert held.prove_dead(second) == ([] if is_after else [run.id])
+    approve(the_request())
+    ended = held.process("third").carry()
+    assert (ended.status, Approval.objects.count()) == ("answered", 1)
+    assert held.vendor.received.count("keyed") == 1
+
+
+def test_each_held_call_of_a_step_has_a_request_of_its_own_one_after_the_other(
+    held: World,
+) -> None:
+    held.start(calls(("v/keyed", {"n": 1}), ("v/keyed", {"n": 2})), says("done"))
+    held.process("first").carry()
+    approve(the_request())
+    assert held.process("second").carry().status == "waiting"
+    assert held.vendor.received == ["keyed"]
+    reject(the_request(index=1))
+    assert held.process("third").carry().status == "answered"
+    assert [row["n"] for row in held.vendor.rows] == [1]
+    assert "rejected" in held.model.results()[1]
