@@ -1,0 +1,101 @@
+"""How the list of requests is narrowed in the console, and how far that may look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+
+from liyagent.agents.models import Agent
+from liyagent.approvals.models import Approval, ApprovalStatus
+
+MOST_CHOICES = 200
+MOST_LOOKED_THROUGH = 10_000
+ALL = "all"
+PENDING = ApprovalStatus.PENDING.value
+OLDEST_FIRST = ("created_at", "id")
+NEWEST_FIRST = ("-created_at", "-id")
+
+
+class ByStatus(admin.SimpleListFilter):
+    """Chooses a status; where nothing is chosen, what waits is shown."""
+
+    title = "status"
+    parameter_name = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+        """Return the statuses, and all of them."""
+        others = [(it.value, it.value) for it in ApprovalStatus if it.value != PENDING]
+        return [*others, (ALL, "every request")]
+
+    def choices(self, changelist: Any) -> Any:
+        """Name the default for what it is."""
+        for number, choice in enumerate(super().choices(changelist)):
+            yield {**choice, "display": PENDING} if number == 0 else choice
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the requests of the choice."""
+        status = self.value() or PENDING
+        return queryset if status == ALL else queryset.filter(status=status)
+
+
+class ByAgent(admin.SimpleListFilter):
+    """Chooses among the agents there are; nothing is looked for in the requests."""
+
+    title = "agent"
+    parameter_name = "agent_key"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+        """Return the agents' keys."""
+        keys = Agent.objects.order_by("key").values_list("key", flat=True)[:MOST_CHOICES]
+        return [(key, key) for key in keys]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the chosen agent's requests."""
+        return queryset.filter(agent_key=self.value()) if self.value() else queryset
+
+
+def status_asked(asked: Mapping[str, str]) -> str:
+    """Return the status whose requests are listed: those that wait, where none is asked for."""
+    return asked.get(ByStatus.parameter_name) or PENDING
+
+
+def order_of(asked: Mapping[str, str]) -> tuple[str, ...]:
+    """Return in which order they are listed: what waits longest first, of others the newest."""
+    return OLDEST_FIRST if status_asked(asked) == PENDING else NEWEST_FIRST
+
+
+def looked_through(rows: QuerySet[Any], asked: Mapping[str, str]) -> QuerySet[Any]:
+    """Bound a list by agent, which stands in no index, to the first 10,000 requests of its status."""
+    if not asked.get(ByAgent.parameter_name):
+        return rows
+    status, order = status_asked(asked), order_of(asked)
+    within = Approval.objects.all() if status == ALL else Approval.objects.filter(status=status)
+    last = _last(within.order_by(*order))
+    if last is None:
+        return rows
+    is_oldest_first = order == OLDEST_FIRST
+    return rows.filter(
+        **{"created_at__lte" if is_oldest_first else "created_at__gte": last},
+    )
+
+
+def found(rows: QuerySet[Any], term: str) -> QuerySet[Any]:
+    """Return the requests that have this id, are of the run with this id, or of the mission with this name."""
+    try:
+        asked = UUID(term)
+    except ValueError:
+        last = _last(Approval.objects.filter(mission=term).order_by("-created_at"))
+        of_mission = rows.filter(mission=term)
+        return of_mission if last is None else of_mission.filter(created_at__gte=last)
+    return rows.filter(Q(id=asked) | Q(run_id=asked))
+
+
+def _last(rows: QuerySet[Approval]) -> Any:
+    """When the last row was filed that is looked through; None where there are fewer."""
+    moments = rows.values_list("created_at", flat=True)
+    return next(iter(moments[MOST_LOOKED_THROUGH - 1 : MOST_LOOKED_THROUGH]), None)
