@@ -61,3 +61,38 @@ class RunEnded(LiyagentError):
 
     code = "run.ended"
     http_status = HTTPStatus.CONFLICT
+
+
+class CallNotFound(LiyagentError):
+    """There is no marked call with this id."""
+
+    code = "call.not_found"
+    http_status = HTTPStatus.NOT_FOUND
+
+
+class CallUnderWay(LiyagentError):
+    """Its run settles this call itself; a person says what happened once nobody else can."""
+
+    code = "call.under_way"
+    http_status = HTTPStatus.CONFLICT
+
+
+class CallSettled(LiyagentError):
+    """What became of this call is known already."""
+
+    code = "call.settled"
+    http_status = HTTPStatus.CONFLICT
+
+
+class CallFound(LiyagentError):
+    """This call was found at its vendor: it happened."""
+
+    code = "call.found"
+    http_status = HTTPStatus.CONFLICT
+
+
+class NoReader(LiyagentError):
+    """The tool of this call cannot be read back: look at the vendor, and say what happened."""
+
+    code = "call.no_reader"
+    http_status = HTTPStatus.CONFLICT

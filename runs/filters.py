@@ -19,7 +19,7 @@ from runs.late_look import FOUND
 from runs.listing import MOST_LOOKED_THROUGH
 from runs.models import Call, Run, RunStatus
 from runs.unknown import UNKNOWN, having_unknown_writes
-from runs.unsettled import in_doubt, unsettled_ids
+from runs.unsettled import UNSETTLED, in_doubt
 
 MOST_CHOICES = 200
 MOST_CALLS_LOOKED_THROUGH = 20_000
@@ -177,7 +177,7 @@ def matching(chosen: str) -> Q:
     if chosen == ByDoubt.UNKNOWN:
         return UNKNOWN
     if chosen == ByDoubt.UNSETTLED:
-        return Q(id__in=unsettled_ids())
+        return UNSETTLED
     if chosen == ByDoubt.FOUND:
         return Q(fate=Fate.UNKNOWN.value, late_finding=FOUND)
     return Q(fate=chosen) & newest_calls()

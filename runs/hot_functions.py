@@ -11,7 +11,7 @@ from django.db import migrations
 SQL = Path(__file__).resolve().parent / "sql"
 # The first release's, and those of today: what later files name is not there yet when the first are loaded.
 FIRST_FILES = ("start.sql", "step.sql", "take.sql", "claim.sql")
-FILES = (*FIRST_FILES, "approve.sql", "delegate.sql")
+FILES = (*FIRST_FILES, "approve.sql", "delegate.sql", "person.sql")
 FUNCTION = re.compile(r"^CREATE FUNCTION (\w+)\(", re.MULTILINE)
 DROP = """
 DO $$

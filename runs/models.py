@@ -179,7 +179,8 @@ class Call(models.Model):
     """A call that was marked in doubt before it left. Unsettled while `fate` is empty.
 
     `marked_at` is the first marking and never moves; `deadline` is the last mark's own send
-    deadline; `sealed` are the exact bytes sent; `outcome` what it came back with, sealed.
+    deadline; `sealed` are the exact bytes sent; `outcome` what it came back with, sealed. `settled_by`
+    and `settled_reason`: the person who said what happened, where nobody else could, and why.
     """
 
     run_id = models.UUIDField()
@@ -206,9 +207,12 @@ class Call(models.Model):
     settled_at = models.DateTimeField(null=True, blank=True)
     late_look_at = models.DateTimeField(null=True, blank=True)
     late_finding = models.CharField(max_length=20, blank=True)
+    settled_by = models.CharField(max_length=150, blank=True, db_default="", default="")
+    settled_reason = models.CharField(max_length=500, blank=True, db_default="", default="")
 
     class Meta:
         ordering = ("run_id", "step", "index")
+        permissions = (("settle_call", "Can say what happened to a call in doubt"),)
         constraints = (
             models.UniqueConstraint(
                 name="runs_one_mark_per_call", fields=["run_id", "step", "index"]
@@ -229,6 +233,17 @@ class Call(models.Model):
                 fields=["late_look_at"],
                 name="runs_late_look",
                 condition=Q(late_look_at__isnull=False),
+            ),
+            # A million calls with ten in doubt: ten entries, the oldest of each fate first.
+            models.Index(
+                fields=["fate", "marked_at", "id"],
+                name="runs_in_doubt",
+                condition=Q(fate__in=["", "unknown"]) & ~Q(late_finding="found"),
+            ),
+            models.Index(
+                fields=["correlation_id", "intent_digest"],
+                name="runs_happened_intent",
+                condition=Q(fate="done", settlement="by_person"),
             ),
         )
 

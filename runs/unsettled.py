@@ -1,29 +1,25 @@
-"""Marked writes that nobody has settled yet: under way, or left by a lost process until its run is resumed."""
+"""Marked writes that nobody has settled yet: under way, held for a person, or left until their run is resumed."""
 
 from __future__ import annotations
 
 from django.db.models import Q
 
-from runs.models import Call, Run, RunStatus
-from runs.unknown import UNKNOWN
+from liyagent.gateway.outcome import Fate
+from runs.late_look import FOUND
+from runs.models import Call
 
-# Where the marks of living runs are looked for; what has ended leaves none unsettled.
-MOST_RUNS = 1000
+# What the index of calls in doubt holds: each half of the condition stands in it.
+IN_DOUBT = Q(fate__in=["", Fate.UNKNOWN.value]) & ~Q(late_finding=FOUND)
+UNSETTLED = Q(fate="") & ~Q(late_finding=FOUND)
 MOST_CALLS = 1000
-LIVING = (RunStatus.RUNNING, RunStatus.QUEUED, RunStatus.WAITING, RunStatus.PAUSED)
 
 
 def unsettled_ids() -> list[int]:
-    """Return the ids of unsettled calls, at most 1000, of the 1000 newest runs that were begun and have not ended."""
-    living = (
-        Run.objects.filter(status__in=LIVING, attempt__gt=0)
-        .order_by("-created_at", "-id")
-        .values("id")[:MOST_RUNS]
-    )
-    found = Call.objects.filter(fate="", run_id__in=living).order_by("-id")
+    """Return the ids of unsettled calls, the oldest mark first, at most 1000."""
+    found = Call.objects.filter(UNSETTLED).order_by("marked_at", "id")
     return list(found.values_list("id", flat=True)[:MOST_CALLS])
 
 
 def in_doubt() -> Q:
     """Match every call in doubt: of unknown outcome and not found since, or not settled yet."""
-    return UNKNOWN | Q(id__in=unsettled_ids())
+    return IN_DOUBT

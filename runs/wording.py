@@ -15,6 +15,7 @@ SETTLEMENTS: Mapping[str, str] = {
     "read_back": "looked for at the vendor",
     "told_unknown": "not sent again; the model was told it is unknown",
     "run_ended": "the run ended before it was settled",
+    "by_person": "a person looked, and said what happened",
 }
 FINDINGS: Mapping[str, str] = {
     "found": "found at the vendor: it happened",
@@ -42,6 +43,7 @@ EVENTS: Mapping[str, str] = {
     "gap": "Events are missing here",
     "step": "A model step",
     "tool.call": "A call",
+    "call.settled": "A person said what happened to a call",
 }
 FACTS: Mapping[str, str] = {
     "cause": "how the death was seen",

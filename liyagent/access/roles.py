@@ -15,8 +15,8 @@ ADMINISTRATOR = "administrator"
 ROLES: Mapping[str, str] = {
     "viewer": "sees agents, runs without their words, servers, tools and policies",
     "auditor": "a viewer who also reads the words of runs and the audit log",
-    "approver": "a viewer who decides about what waits for a person",
-    "operator": "a viewer who starts and stops runs, contains and manages agents, servers, tools and policies",
+    "approver": "a viewer who decides about what waits for a person, and says what happened to writes in doubt",
+    "operator": "a viewer who starts and stops runs, contains and manages agents, servers, tools and policies, and says what happened to writes in doubt",
 }
 VIEWER = (
     "access.keep_own_keys",
@@ -49,11 +49,12 @@ OPERATOR = (
     "agents.operate",
     *(it.replace(".", f".{verb}_") for it in MANAGED for verb in ("add", "change", "delete")),
 )
+SETTLE = "runs.settle_call"
 PERMISSIONS: Mapping[str, tuple[str, ...]] = {
     "viewer": VIEWER,
     "auditor": (*VIEWER, *AUDITOR),
-    "approver": (*VIEWER, "approvals.decide"),
-    "operator": (*VIEWER, *OPERATOR),
+    "approver": (*VIEWER, "approvals.decide", SETTLE),
+    "operator": (*VIEWER, *OPERATOR, SETTLE),
 }
 MOST_NAMED = 20
 
