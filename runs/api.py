@@ -22,9 +22,11 @@ from liyagent.core.paging import MOST_PAGE, next_link
 from missions.context import current_stamp
 from runs.await_end import wait_for_end
 from runs.head import answer_of, calls_of, lease_of, run_head, takeovers_of
+from runs.kin import children_of
 from runs.listing import list_runs
 from runs.models import Run, RunStatus
 from runs.serializers import (
+    ChildSerializer,
     RunPageSerializer,
     RunSerializer,
     RunToldSerializer,
@@ -61,6 +63,7 @@ START_PARAMETERS = [
 LIST_PARAMETERS = [
     OpenApiParameter("status", str, enum=RunStatus.values),
     *(OpenApiParameter(name, str) for name in ("agent", "entry", "mission", "error", "started_by")),
+    OpenApiParameter("parent", OpenApiTypes.UUID, description="The children of this run."),
     OpenApiParameter(
         "since", OpenApiTypes.DATETIME, description="Made then or later; with a zone."
     ),
@@ -129,7 +132,7 @@ class RunList(GuardedView):
 
 
 class RunOne(GuardedView):
-    """`GET /api/runs/{id}`: the head, its lease, calls and takeovers; the answer to who may read words."""
+    """`GET /api/runs/{id}`: the head, its lease, calls, children and takeovers; the answer to who may read words."""
 
     needs = {"GET": (VIEW_RUN,)}
 
@@ -174,12 +177,15 @@ def run_told(run_id: UUID, *, with_words: bool) -> dict[str, Any]:
     """Return all of a run, its words only where they may be read. Raises `RunNotFound`."""
     run = run_head(run_id)
     calls, is_truncated = calls_of(run)
+    children, has_more = children_of(run)
     return {
         **RunSerializer(run).data,
         **(answer_of(run) if with_words else {}),
         "lease": lease_of(run),
         "calls": calls,
         "calls_truncated": is_truncated,
+        "children": ChildSerializer(children, many=True).data,
+        "children_truncated": has_more,
         "takeovers": takeovers_of(run),
         "url": url_of(run.id),
     }

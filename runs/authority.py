@@ -92,16 +92,19 @@ def refusal_of(run: Run, agent: AgentNow | None) -> tuple[EndError, str] | None:
     return None
 
 
-def refusal_on_resume(run: Run, agent: AgentNow) -> tuple[EndError, str] | None:
+def refusal_on_resume(
+    run: Run, agent: AgentNow, *, is_handed_down: bool
+) -> tuple[EndError, str] | None:
     """Say why a run that was handed on may not go on now, None where it may (CR-17).
 
-    Its starter must still be allowed to run agents, its way in be open, and the one it runs as exist and be active.
+    Its starter must still be allowed to run agents, its way in be open (that of its root, where its work was handed
+    down), and the one it runs as exist and be active.
     """
     try:
         if run.started_by and not _may_operate(run.started_by):
             told = f"{run.started_by}, who started it, may no longer run agents"
             return EndError.STARTER_REFUSED, told
-        if not is_open(agent.channels, run.entry):
+        if not is_handed_down and not is_open(agent.channels, run.entry):
             told = f"agent {agent.key} no longer permits runs by {run.entry}"
             return EndError.CHANNEL_CLOSED, told
         if agent.run_as and not _is_active(agent.run_as):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
 from psycopg.types.json import Jsonb
 
-from liyagent.core.seal import tag_of
+from liyagent.core.plain import clean_text
+from liyagent.core.seal import KeyMissing, SealBroken, tag_of
 from liyagent.gateway.outcome import Fate, Outcome, Payload, Verdict
 from liyagent.transcripts.models import Transcript
 from runs import hot
@@ -20,118 +26,163 @@ from runs.checkpoint import (
 )
 from runs.conversation import start_part
 from runs.ending import HandedBack
+from runs.errors import LostLease
 from runs.family import CHAIN, chain_of
 from runs.file_call import intent_of
 from runs.finish import TRANSCRIPT
 from runs.guard import facts_of, masked_start
 from runs.hot import Counters
 from runs.ids import new_run_id
+from runs.in_doubt import UNKNOWN_TEXT
 from runs.marks import SealedMark
 from runs.models import Call, Run, RunStatus
-from runs.suspend import go_on_waiting
 
-MOST_DEEP = 3
+logger = logging.getLogger(__name__)
+
 DELEGATE = hot.with_events(
     "SELECT * FROM liyagent_delegate("
-    "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, %s::smallint, %s, %b, %b, %s, EVENTS)"
+    "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, %s, %s, %s::smallint, %s, %b, %b, %s, EVENTS)"
 )
+WAIT = hot.with_events("SELECT * FROM liyagent_wait_for_child(%s, %s, %s, %b, %s, EVENTS)")
+COME_BACK = (
+    "UPDATE runs_run SET settle_after = GREATEST(settle_after, liyagent_now() + make_interval(secs => %s))"
+    " WHERE id = %s AND attempt = %s AND status = 'running' RETURNING id"
+)
+STOPPED = "Refused: this run was stopped by a person."
 ENDED_OTHERWISE = (
     "The agent {agent} ended as {status}{reason}. What it did until then stands in run {run}."
+)
+NOT_TOLD = (
+    "The agent {agent} answered, and its answer cannot be told: {why}. It stands in run {run}."
 )
 
 
 def delegate(
-    checkpoint: Checkpoint, verdict: Verdict, payload: Payload, *, step: int, has_identity: bool
-) -> Outcome:
-    """Start the child and put the parent to sleep, in one commit. An outcome says why there is no child.
+    checkpoint: Checkpoint,
+    verdict: Verdict,
+    payload: Payload,
+    *,
+    step: int,
+    has_identity: bool,
+    approval: UUID | None = None,
+) -> Outcome | None:
+    """Start the child and put the parent to sleep, in one commit; `approval` is consumed by it.
 
-    Raises `HandedBack` once it sleeps, `LostLease`.
+    An outcome says why there is no child. None: nothing was written, and it is to be judged again, since the configuration
+    is no longer the one that it was judged by, or its approval no longer stands. Raises `HandedBack` once it sleeps,
+    `LostLease`.
     """
-    call = verdict.call
-    chain = (*chain_of(checkpoint.parts[0]), checkpoint.run.agent_key)
-    child_agent = agent_now(call.tool, config=checkpoint.config)
-    refusal = _refusal(child_agent, call.tool, chain)
-    if refusal or child_agent is None:
+    call, place = verdict.call, (step, verdict.call.index)
+    agent = agent_now(call.tool, config=checkpoint.config)
+    refusal = _refusal(agent, call.tool)
+    if agent is None or refusal:
         return Outcome(fate=Fate.REFUSED, error=f"Refused (delegation): {refusal}")
-    place = (step, call.index)
+    was_marked, judged_by = place in checkpoint.open_marks, checkpoint.config
     checkpoint.open_marks.add(place)
     mark = SealedMark(
         payload=payload,
         has_identity=has_identity,
         key_window_seconds=0,
         marked_after=checkpoint.database_time(),
+        approval=str(approval or ""),
     )
-    child = _child_of(checkpoint.run, child_agent, key=payload.key)
-    task, _, acted = masked_start(child_agent.guardrails, task=payload.args["task"], turns=[])
-    facts = [facts_of(child, it) for it in acted]
-    start = {**start_part(task=task, history=[], run=started_as(child)), CHAIN: list(chain)}
-    if facts:
-        start["guarded"] = facts
-    sealer = sealer_of(child)
-    sealed = sealer.seal(start, kind=START, number=0)
-    child_seal = seal_head(
-        sealer,
-        sequence=0,
-        counters=Counters(),
-        parts=1,
-        last_tag=tag_of(sealed),
-        open_marks=set(),
-        settled=set(),
-    )
+    child = _child_of(checkpoint.run, agent, key=payload.key)
+    chain = (*chain_of(checkpoint), checkpoint.run.agent_key)
+    sealed, child_seal, facts = _sealed_start(child, agent, task=payload.args["task"], chain=chain)
     fence = checkpoint.next_fence()
     values = (
         fence.run_id, fence.attempt, fence.sequence, checkpoint.head_seal(), step, call.index,
         call.provider_call_id[:200], call.server, call.tool, payload.key, has_identity, intent_of(payload),
-        mark.seal(checkpoint.sealer, step=step, index=call.index), child.id, child.agent_version, child.recording,
-        child.format, child.key_id, child_seal, sealed, Jsonb(facts),
+        mark.seal(checkpoint.sealer, step=step, index=call.index), judged_by, approval, child.id, child.agent_version,
+        child.recording, child.format, child.key_id, child_seal, sealed, Jsonb(facts),
     )  # fmt: skip
     rows = hot.ask(DELEGATE, (*values, *checkpoint.events.taken()), give_up=checkpoint.give_up)
-    hot.told_of(rows, fence)
-    raise HandedBack
+    told, is_handed = hot.told_of(rows, fence), rows[0][2]
+    if is_handed:
+        raise HandedBack
+    if not was_marked:
+        checkpoint.open_marks.discard(place)
+    checkpoint.stop, checkpoint.config = told.stop, told.config
+    return Outcome(fate=Fate.REFUSED, error=STOPPED) if told.stop and approval is None else None
 
 
 def answer_of_child(checkpoint: Checkpoint, row: Call) -> Outcome:
     """Ask again by the delegation key: the child's answer, or what it ended as. Raises `HandedBack` while it is at it.
 
-    A child that was lost is claimed by the sweep as any run is: its parent never carries it.
+    A child that was lost is claimed by the sweep as any run is, once a loss: its parent never carries it.
     """
     key, give_up = row.step_key, checkpoint.give_up
     values = (checkpoint.run.correlation_id, key)
     found = stored_rows(Run, "correlation_id = %s AND loop = %s", values, give_up=give_up)
     if not found:
-        return Outcome(fate=Fate.UNKNOWN, key=key)
+        # Mark and child are one commit: somebody removed the child's row.
+        return Outcome(fate=Fate.UNKNOWN, error=UNKNOWN_TEXT, key=key)
     child = found[0]
     if not child.is_ended:
-        # The head was read, with its wakes, before the child was.
-        raise go_on_waiting(checkpoint, wakes=checkpoint.run.wakes)
-    if child.status == RunStatus.ANSWERED:
-        kept = stored_rows(Transcript, "run_id = %s", (child.id,), give_up=give_up)
-        told = sealer_of(child).open(bytes(kept[0].sealed), kind=TRANSCRIPT, number=0)
-        return Outcome(fate=Fate.DONE, result=told["answer"], key=key)
-    told = ENDED_OTHERWISE.format(
-        agent=child.agent_key,
-        status=child.status,
-        reason=f": {child.reason}" if child.reason else "",
-        run=child.id,
+        raise _go_on_waiting(checkpoint)
+    if child.status != RunStatus.ANSWERED:
+        reason = f": {child.reason}" if child.reason else ""
+        told = ENDED_OTHERWISE.format(
+            agent=child.agent_key, status=child.status, reason=reason, run=child.id
+        )
+        return Outcome(fate=Fate.FAILED, error=told, key=key, by_tool=True)
+    try:
+        return Outcome(fate=Fate.DONE, result=_answer(checkpoint, child), key=key)
+    except KeyMissing as error:
+        logger.warning(
+            "the answer of run %s is sealed with a key that is not here: %s", child.id, error
+        )
+        raise _come_back(checkpoint) from error
+    except (SealBroken, LookupError) as error:
+        logger.error("the answer of run %s cannot be told: %s", child.id, error)
+        told = NOT_TOLD.format(agent=child.agent_key, why=error, run=child.id)
+        return Outcome(fate=Fate.FAILED, error=told, key=key, by_tool=True)
+
+
+def _answer(checkpoint: Checkpoint, child: Run) -> str:
+    kept = stored_rows(Transcript, "run_id = %s", (child.id,), give_up=checkpoint.give_up)
+    if not kept:
+        raise LookupError("it is no longer kept")
+    told = sealer_of(child).open(bytes(kept[0].sealed), kind=TRANSCRIPT, number=0)
+    return str(told["answer"])
+
+
+def _go_on_waiting(checkpoint: Checkpoint) -> HandedBack:
+    """Sleep on. The head was read, with its wakes, before the child was: an end since then queues the parent."""
+    fence = checkpoint.next_fence()
+    values = (fence.run_id, fence.attempt, fence.sequence, checkpoint.head_seal())
+    given = (*values, checkpoint.run.wakes, *checkpoint.events.taken())
+    hot.told_of(hot.ask(WAIT, given, give_up=checkpoint.give_up), fence)
+    return HandedBack()
+
+
+def _come_back(checkpoint: Checkpoint) -> HandedBack:
+    """Give the run back until a lease has passed: another process, or this one started anew, may have the key."""
+    run, seconds = checkpoint.run, settings.LIYAGENT.lease_seconds
+    rows = hot.ask(COME_BACK, (seconds, run.id, run.attempt), give_up=checkpoint.give_up)
+    if not rows:
+        raise LostLease(run_id=run.id, attempt=run.attempt)
+    hot.release(
+        checkpoint.next_fence(),
+        seal=checkpoint.head_seal(),
+        is_handover=False,
+        until_settled=True,
+        events=checkpoint.events.taken(),
+        give_up=checkpoint.give_up,
     )
-    return Outcome(fate=Fate.FAILED, error=told, key=key, by_tool=True)
+    return HandedBack()
 
 
-def _refusal(agent: AgentNow | None, key: str, chain: tuple[str, ...]) -> str:
+def _refusal(agent: AgentNow | None, key: str) -> str:
     if agent is None or not agent.is_enabled:
         return f"there is no agent {key} that works."
-    if agent.is_contained or agent.is_all_contained:
-        return f"agent {key} is contained."
-    if key in chain:
-        return f"agent {key} is already at it: {' > '.join(chain)} > {key} would be a circle."
-    if len(chain) >= MOST_DEEP:
-        return f"work is handed down {MOST_DEEP} deep at most: {' > '.join(chain)} is that deep."
-    return ""
+    return f"agent {key} is contained." if agent.is_contained or agent.is_all_contained else ""
 
 
 def _child_of(parent: Run, agent: AgentNow, *, key: str) -> Run:
     return Run(
-        id=new_run_id(),
+        # Above its parent's, so that whoever locks heads in the order of their ids locks parents first.
+        id=new_run_id(above=parent.id),
         correlation_id=parent.correlation_id,
         parent_id=parent.id,
         loop=key,
@@ -143,3 +194,26 @@ def _child_of(parent: Run, agent: AgentNow, *, key: str) -> Run:
         recording=agent.recording,
         key_id=keyring().newest,
     )
+
+
+def _sealed_start(
+    child: Run, agent: AgentNow, *, task: str, chain: tuple[str, ...]
+) -> tuple[bytes, bytes, list[dict[str, Any]]]:
+    """Return the child's first part and its head, sealed, and what its guardrails did to the task."""
+    task, _, acted = masked_start(agent.guardrails, task=clean_text(task), turns=[])
+    facts = [facts_of(child, it) for it in acted]
+    part = {**start_part(task=task, history=[], run=started_as(child)), CHAIN: list(chain)}
+    if facts:
+        part["guarded"] = facts
+    sealer = sealer_of(child)
+    sealed = sealer.seal(part, kind=START, number=0)
+    seal = seal_head(
+        sealer,
+        sequence=0,
+        counters=Counters(),
+        parts=1,
+        last_tag=tag_of(sealed),
+        open_marks=set(),
+        settled=set(),
+    )
+    return sealed, seal, facts

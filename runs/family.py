@@ -8,24 +8,29 @@ from datetime import datetime
 from typing import Any
 
 from liyagent.agents.models import WritePosture
-from liyagent.gateway.outcome import Asker
+from liyagent.agents.sub_agents import SUB_AGENTS
+from liyagent.gateway.outcome import Above, Asker, Rights
 from runs import hot
-from runs.authority import AgentNow, agent_now
+from runs.authority import AgentNow, agent_now, refusal_of
 from runs.checkpoint import Checkpoint
+from runs.endings import EndError
 from runs.hot import Counters
+from runs.models import Run
 
 CHAIN = "chain"
 SUMS = (
-    "SELECT count(*), coalesce(sum(model_steps), 0)::bigint, coalesce(sum(calls_made), 0)::bigint,"
+    "SELECT coalesce(sum(model_steps), 0)::bigint, coalesce(sum(calls_made), 0)::bigint,"
     " coalesce(sum(input_tokens), 0)::bigint, coalesce(sum(output_tokens), 0)::bigint, min(created_at)"
-    " FROM runs_run WHERE correlation_id = %s AND id <> %s"
+    " FROM runs_run WHERE correlation_id = %s AND id <> %s AND loop NOT LIKE 'approved:%%'"
 )
-STRICTEST = (WritePosture.REFUSE.value, WritePosture.HOLD.value, WritePosture.ALLOW.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """What the other runs of the same root have used, as of when this attempt looked; `chain` are the agents above."""
+    """What the other runs of the same root have used, as of when this attempt looked; `chain` are the agents above.
+
+    While a run is carried none of them is at it: those above sleep, and those below have ended.
+    """
 
     chain: tuple[str, ...]
     used: Counters
@@ -46,33 +51,56 @@ def family_of(checkpoint: Checkpoint) -> Family:
     """Read what the others of a run's root have used. Raises `LostLease`."""
     run = checkpoint.run
     values = (run.correlation_id, run.id)
-    ((_, steps, calls, tokens_in, tokens_out, started),) = hot.ask(
+    ((steps, calls, tokens_in, tokens_out, started),) = hot.ask(
         SUMS, values, give_up=checkpoint.give_up
     )
     return Family(
-        chain=chain_of(checkpoint.parts[0]),
+        chain=chain_of(checkpoint),
         used=Counters(steps=steps, calls=calls, input_tokens=tokens_in, output_tokens=tokens_out),
         started=started,
     )
 
 
-def chain_of(start: dict[str, Any]) -> tuple[str, ...]:
-    """Return the agents that handed a run down, from the root's on; none of one that was started."""
+def family_if_any(checkpoint: Checkpoint) -> Family | None:
+    """Read the family of a run that was handed its work, or has handed some down; any other has none.
+
+    What it asked for stands in its parts, so that a run by itself asks the database for nothing.
+    """
+    has_asked = any(
+        it["name"].startswith(SUB_AGENTS) for part in checkpoint.parts[1:] for it in part["calls"]
+    )
+    return family_of(checkpoint) if has_asked or chain_of(checkpoint) else None
+
+
+def chain_of(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """Return the agents that handed a run down, from the root's on, as they were sealed; none of one that was started."""
+    start: dict[str, Any] = checkpoint.parts[0]
     return tuple(start.get(CHAIN, ()))
 
 
-def asker_within(asker: Asker, chain: Sequence[str], *, started_by: str, config: int) -> Asker:
-    """Return `asker` bound by those above it: every one's rights, the strictest posture, anybody's containment."""
-    above = [agent_now(key, config=config) for key in chain]
-    there = [it for it in above if it is not None]
-    postures = [asker.write_posture, *(it.write_posture for it in there)]
-    return replace(
-        asker,
-        rights_above=tuple(it.rights(started_by) for it in there),
-        write_posture=min(postures, key=STRICTEST.index),
-        contained=asker.contained or len(there) < len(above) or any(map(_is_held_back, there)),
+def asker_of(run: Run, agent: AgentNow, *, chain: Sequence[str]) -> Asker:
+    """Return what the gates know of a run, bound by those above it; one that is gone holds it back."""
+    asker = agent.asker(run)
+    return asker.bound_by([_above(key, run, config=agent.config) for key in chain])
+
+
+def refusal_above(chain: Sequence[str], *, config: int) -> tuple[EndError, str] | None:
+    """Say why a run may not go on for one of those above it, None where it may."""
+    for key in chain:
+        refusal = refusal_of(Run(agent_key=key), agent_now(key, config=config))
+        if refusal is not None:
+            return refusal[0], f"{refusal[1]}, which handed this work down"
+    return None
+
+
+def _above(key: str, run: Run, *, config: int) -> Above:
+    agent = agent_now(key, config=config)
+    if agent is None:
+        nobody = Rights(principal="", is_active=False)
+        return Above(agent=key, write_posture=WritePosture.REFUSE, rights=nobody, is_held_back=True)
+    return Above(
+        agent=key,
+        write_posture=agent.write_posture,
+        rights=agent.rights(run.started_by),
+        is_held_back=refusal_of(run, agent) is not None,
     )
-
-
-def _is_held_back(agent: AgentNow) -> bool:
-    return agent.is_contained or agent.is_all_contained or not agent.is_enabled

@@ -16,6 +16,7 @@ from liyagent.gateway.outcome import Fate, Outcome, Payload, Verdict
 from runs import hot
 from runs.checkpoint import Checkpoint, keyring
 from runs.ending import HandedBack
+from runs.family import chain_of
 from runs.ids import new_run_id
 from runs.keys import approved_call_key, intent_digest
 from runs.marks import SealedMark, seal_outcome
@@ -68,6 +69,7 @@ def file_call(
         marked_after=checkpoint.database_time(),
         intent=Intent.HELD.value,
         approval=str(approval),
+        chain=chain_of(checkpoint),
     )
     fence, conf = checkpoint.next_fence(), settings.LIYAGENT
     values = (

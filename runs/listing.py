@@ -31,7 +31,7 @@ LONGEST_NAME = 150
 # How many runs of what an index finds are looked through for the other filters, at most, for one page.
 MOST_LOOKED_THROUGH = 10_000
 # What an index leads to, in this order of preference; each index is ordered by time. The common status has none.
-INDEXED = ("mission", "error", "agent", "status")
+INDEXED = ("parent", "mission", "error", "agent", "status")
 COLUMNS = {
     "status": "status",
     "agent": "agent_key",
@@ -39,6 +39,7 @@ COLUMNS = {
     "entry": "entry",
     "error": "error",
     "started_by": "started_by",
+    "parent": "parent_id",
 }
 FILTERS = (*COLUMNS, "since", "until", *PAGING)
 
@@ -80,6 +81,10 @@ def _parted(chosen: Mapping[str, str]) -> tuple[Q, Q]:
     }
     leading = next((name for name in INDEXED if name in has_index), None)
     indexed = Q(**{COLUMNS[leading]: chosen[leading]}) if leading else Q()
+    if leading == "parent":
+        # The index begins with the chain, which children and parent share.
+        parent = Run.objects.filter(id=chosen["parent"]).values_list("correlation_id", flat=True)
+        indexed &= Q(correlation_id=next(iter(parent), None))
     others = {COLUMNS[name]: value for name, value in chosen.items() if name != leading}
     return indexed, Q(**others)
 
@@ -102,6 +107,11 @@ def _checked(name: str, value: str) -> str:
         )
     if name == "error" and not CODE.fullmatch(value):
         raise BadInput(f"error is {value[:80]!r}; it wants a code such as run.stopped")
+    if name == "parent":
+        try:
+            UUID(value)
+        except ValueError:
+            raise BadInput(f"parent is {value[:80]!r}; it wants a run's id") from None
     if name == "started_by" and not 1 <= len(value) <= LONGEST_NAME:
         raise BadInput(f"started_by wants 1 to {LONGEST_NAME} characters")
     return value

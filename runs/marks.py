@@ -19,7 +19,8 @@ class SealedMark:
     """A mark as it was sealed; the row's plain columns, which anybody may edit, decide nothing alone.
 
     `marked_after` is no later than the row's `marked_at`, by the database's clock as this process knew it. `approval` is
-    the id of the request that it is held for, or was approved by, "" for none.
+    the id of the request that it is held for, or was approved by, "" for none; `chain` the agents that handed the work
+    down, for a call that a run of its own may have to make.
     """
 
     payload: Payload
@@ -28,6 +29,7 @@ class SealedMark:
     marked_after: datetime
     intent: str = Intent.SENDING.value
     approval: str = ""
+    chain: tuple[str, ...] = ()
 
     def seal(self, sealer: Sealer, *, step: int, index: int) -> bytes:
         """Return it sealed as the mark of that very call."""
@@ -38,6 +40,7 @@ class SealedMark:
             "marked_after": self.marked_after.isoformat(),
             "intent": self.intent,
             "approval": self.approval,
+            "chain": list(self.chain),
         }
         return sealer.seal(facts, kind=BYTES, number=place_of(step, index))
 
@@ -55,6 +58,7 @@ def open_mark(sealer: Sealer, row: Call) -> SealedMark:
         # A mark of the release before knew of no other intent.
         intent=facts.get("intent", Intent.SENDING.value),
         approval=facts.get("approval", ""),
+        chain=tuple(facts.get("chain", ())),
     )
     sealed = (mark.payload.server, mark.payload.tool, mark.payload.key, mark.has_identity)
     if (*sealed, mark.key_window_seconds, mark.intent, mark.approval) != _columns(row):

@@ -118,12 +118,27 @@ class CallSerializer(serializers.Serializer[Any]):
     late_finding = serializers.CharField(required=False, allow_blank=True)
 
 
+class ChildSerializer(serializers.Serializer[Any]):
+    """A run that this one handed work to; `loop` is the `step_key` of the call that did."""
+
+    id = serializers.UUIDField()
+    agent = serializers.CharField()
+    status = serializers.CharField()
+    reason = serializers.CharField(allow_blank=True)
+    error = serializers.CharField(allow_blank=True)
+    loop = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+
 class RunToldSerializer(RunSerializer):
-    """A run's head, its lease, calls and takeovers; `answer` for those who may read words."""
+    """A run's head, its lease, calls, children and takeovers; `answer` for those who may read words."""
 
     lease = LeaseSerializer(allow_null=True)
     calls = CallSerializer(many=True)
     calls_truncated = serializers.BooleanField()
+    children = ChildSerializer(many=True)
+    children_truncated = serializers.BooleanField()
     takeovers = serializers.ListField(child=serializers.DictField())
     url = serializers.CharField()
     answer = serializers.CharField(required=False, allow_null=True)
@@ -135,6 +150,8 @@ class RunToldSerializer(RunSerializer):
             "lease",
             "calls",
             "calls_truncated",
+            "children",
+            "children_truncated",
             "takeovers",
             "url",
             "answer",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from liyagent.agents.definitions import definition_of, save_checked
 from liyagent.agents.fields import problems_of
 from liyagent.agents.models import Agent
+from liyagent.agents.sub_agents import SUB_AGENTS, named_in
 from liyagent.core.errors import BadInput
 from liyagent.core.files import Place, parse_yaml, read_text, yaml_lines
 
@@ -90,6 +92,21 @@ def read_agents_file(path: str | Path) -> tuple[list[dict[str, Any]], list[str]]
         raise BadInput(f"{path}: {error}") from error
     lines = yaml_lines(text) if faults else {}
     return definitions, [f"line {_line(it.place, lines)}: {it}" for it in faults[:MOST_TOLD]]
+
+
+def missing_sub_agents(definitions: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a line for each agent that patterns name as one to hand work to and that is nowhere, at most 100."""
+    named = {
+        (it["key"], key) for it in definitions for key in named_in(it.get("tool_patterns", ()))
+    }
+    wanted = {key for _, key in named}
+    there = {it["key"] for it in definitions}
+    there |= set(Agent.objects.filter(key__in=wanted - there).values_list("key", flat=True))
+    lost = sorted((by, key) for by, key in named if key not in there)
+    return [
+        f"{by} may hand work to {SUB_AGENTS}{key}, and there is no agent {key}"
+        for by, key in lost[:MOST_TOLD]
+    ]
 
 
 def changes_of(definition: dict[str, Any]) -> list[str] | None:

@@ -9,6 +9,7 @@ from django.core import checks
 from django.db import DatabaseError, connection
 
 from liyagent.agents.checks import check_hooks
+from liyagent.agents.sub_agents import SERVER
 from liyagent.core.checks import TAG
 from liyagent.core.errors import BadInput, BadSetting
 from liyagent.gateway.commands import command_named
@@ -24,6 +25,7 @@ def check_gateway(**_: Any) -> Iterable[checks.CheckMessage]:
         has_policy = Policy.objects.filter(is_active=True).exists()
         by_stdio = ToolServer.objects.filter(is_enabled=True, transport=Transport.STDIO)
         servers = list(by_stdio.order_by("key")[:MOST_SERVERS])
+        is_name_taken = ToolServer.objects.filter(key=SERVER).exists()
     except DatabaseError:
         connection.close()
         return
@@ -32,6 +34,12 @@ def check_gateway(**_: Any) -> Iterable[checks.CheckMessage]:
             "no policy is in force, so every call is refused",
             hint="Load one: `manage.py policies load FILE`.",
             id="liyagent.W040",
+        )
+    if is_name_taken:
+        yield checks.Error(
+            f"server {SERVER} has the name that agents have as tools, so none of its tools is called",
+            hint=f"Declare it under another key, then `manage.py servers remove {SERVER}`.",
+            id="liyagent.E043",
         )
     for server in servers:
         try:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from liyagent.agents.models import ConfigVersion
+from liyagent.agents.sub_agents import SERVER
 from liyagent.core.errors import BadInput
 from liyagent.gateway.gates.allow_list import is_allowed
 from liyagent.gateway.models import Tool, ToolServer
@@ -19,6 +20,8 @@ from liyagent.gateway.versioned import ByVersion
 logger = logging.getLogger(__name__)
 
 MOST_PATTERN_SETS = 256
+# `*` is all tools, and names no agent.
+EVERY_TOOL = ("*", "agents/*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,9 +125,12 @@ def _reader(tool: Tool) -> Reader | None:
 
 def _load(_version: int) -> Catalogue:
     addresses = {
-        server.key: address_from(server) for server in ToolServer.objects.filter(is_enabled=True)
+        server.key: address_from(server)
+        for server in ToolServer.objects.filter(is_enabled=True).exclude(key=SERVER)
     }
     tools = Tool.objects.filter(is_offered=True, server__is_enabled=True).select_related("server")
+    # A server of that name, kept before agents were tools, is nobody's to call.
+    tools = tools.exclude(server__key=SERVER)
     contracts = {str(tool): contract_of(tool) for tool in tools.order_by("server__key", "name")}
     return Catalogue(
         addresses=addresses, contracts={**contracts, **sub_agent_contracts()}, chosen={}

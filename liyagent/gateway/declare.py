@@ -25,11 +25,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from liyagent.agents import sub_agents
 from liyagent.core.addresses import WEB_ADDRESS, is_web_address
 from liyagent.core.environment import OUR_OWN, is_secret_name
 from liyagent.core.errors import BadInput
 from liyagent.gateway.commands import NAME_WANTS, command_named, is_command_name
-from liyagent.gateway.models import EffectChoice, KeyPlaceChoice, Transport
+from liyagent.gateway.models import NAME_TAKEN, EffectChoice, KeyPlaceChoice, Transport
 from liyagent.gateway.readers import read_reader
 from liyagent.gateway.vendor_facts import known_vendors, vendor_facts
 
@@ -87,6 +88,8 @@ def read_server(value: Any, path: str) -> ServerDeclaration:
         str(name): read_contract(tool, f"{path}.tools.{name}") for name, tool in tools.items()
     }
     key = _text(written["key"], f"{path}.key")
+    if key == sub_agents.SERVER:
+        raise BadInput(f"{path}.key: is {key!r}; {NAME_TAKEN}")
     return ServerDeclaration(key=key, columns=columns, tools=contracts)
 
 

@@ -9,6 +9,7 @@ from liyagent.gateway.gates import (
     cedar,
     contract_change,
     data_policy,
+    delegation,
     run_as,
     trust,
     write_posture,
@@ -20,6 +21,7 @@ from liyagent.gateway.policies import PolicySet
 GATES = (
     trust.judge,
     allow_list.judge,
+    delegation.judge,
     cedar.judge,
     run_as.judge,
     data_policy.judge,

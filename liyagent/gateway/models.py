@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from liyagent.agents.sub_agents import SERVER
 from liyagent.core.addresses import WEB_ADDRESS, is_web_address
 from liyagent.core.environment import OUR_OWN, is_secret_name
 from liyagent.core.errors import BadInput
@@ -22,6 +23,7 @@ from liyagent.gateway.readers import read_reader
 from liyagent.gateway.vendor_facts import known_vendors, vendor_facts
 
 # With a dot, so that it is never one of the permissions that Django makes for a table.
+NAME_TAKEN = "that is where agents stand as tools; it wants another name"
 TOOL_PERMISSION = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
 
 
@@ -106,7 +108,9 @@ class ToolServer(models.Model):
         return self.key
 
     def clean(self) -> None:
-        """Refuse an address, a command or a variable name that cannot work."""
+        """Refuse an address, a command or a variable name that cannot work, and the name that agents have as tools."""
+        if self.key == SERVER:
+            raise ValidationError({"key": NAME_TAKEN})
         is_http, is_stdio = (self.transport == it for it in (Transport.HTTP, Transport.STDIO))
         if is_http and not is_web_address(self.url):
             raise ValidationError({"url": f"wants {WEB_ADDRESS}"})

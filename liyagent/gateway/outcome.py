@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -95,6 +95,20 @@ class Rights:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Above:
+    """An agent that handed work down. `is_held_back`: contained, off or gone, so that nothing below may call."""
+
+    agent: str
+    write_posture: str
+    rights: Rights
+    is_held_back: bool
+
+
+# Write postures, the strictest first.
+STRICTEST = {"refuse": 0, "hold": 1, "allow": 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
     """On whose authority a call is made: what the gates know of the agent and the run.
 
@@ -110,8 +124,23 @@ class Asker:
     mission: str
     may_wait: bool = False
     contained: bool = False
-    # Of those who handed the work down, from the root on: a call wants the rights of each (part 3).
+    # The agents that handed the work down, from the root's on, and their rights: a call wants those of each.
+    delegated_by: tuple[str, ...] = ()
     rights_above: tuple[Rights, ...] = ()
+
+    def bound_by(self, chain: Sequence[Above]) -> Asker:
+        """Return it bound by those who handed the work down: everyone's rights, the strictest posture, any containment."""
+        if not chain:
+            return self
+        postures = (self.write_posture, *(it.write_posture for it in chain))
+        return replace(
+            self,
+            delegated_by=tuple(it.agent for it in chain),
+            rights_above=tuple(it.rights for it in chain),
+            # What is none of these refuses every write by itself.
+            write_posture=min(postures, key=lambda it: STRICTEST.get(it, 0)),
+            contained=self.contained or any(it.is_held_back for it in chain),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

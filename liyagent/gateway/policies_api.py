@@ -166,6 +166,7 @@ class PolicyTry(GuardedView):
             started_by=started_by,
             entry=asked["entry"],
             mission=asked["mission"],
+            delegated_by=asked["delegated_by"],
             policy_text=asked.get("policy"),
         )
         return Response(TrialSerializer(trial).data)

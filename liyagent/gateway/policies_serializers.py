@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from liyagent.core.bodies import StrictSerializer, Words
+from liyagent.gateway.gates.delegation import MOST_DEEP
 from liyagent.gateway.models import DataAction, DataKind, DataPolicy, Policy
 from liyagent.gateway.outcome import Posture
 from liyagent.gateway.policies import LONGEST_TEXT
@@ -75,6 +76,12 @@ class TryInput(StrictSerializer):
     entry = Words(max_length=80, default="api")
     mission = Words(max_length=128, allow_blank=True, default="")
     started_by = Words(max_length=150, required=False, allow_blank=True)
+    delegated_by = serializers.ListField(
+        child=Words(max_length=80),
+        max_length=MOST_DEEP - 1,
+        default=list,
+        help_text="The agents that handed the work down, from the root's on.",
+    )
     policy = Words(max_length=LONGEST_TEXT, required=False)
 
 

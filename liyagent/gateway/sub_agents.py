@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from liyagent.agents.models import Agent
+from liyagent.agents.sub_agents import SERVER
 from liyagent.gateway.outcome import Contract, Effect
 
-# No tool server may bear this name.
-SERVER = "agents"
 LONGEST_TASK = 100_000
 SCHEMA = {
     "type": "object",

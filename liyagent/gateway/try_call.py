@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from liyagent.agents.errors import AgentUnknown
 from liyagent.agents.models import Agent, ConfigVersion
+from liyagent.agents.sub_agents import SUB_AGENTS
 from liyagent.gateway.active import active_policy
 from liyagent.gateway.approve import find_tool
-from liyagent.gateway.contracts import contracts_for
+from liyagent.gateway.contracts import EVERY_TOOL, contracts_for
 from liyagent.gateway.gates import cedar
 from liyagent.gateway.judge import GATES, judge
 from liyagent.gateway.misfit import misfit
-from liyagent.gateway.outcome import Asker, Call, Contract, Posture, Verdict
+from liyagent.gateway.outcome import Above, Asker, Call, Contract, Posture, Verdict
 from liyagent.gateway.policies import PolicySet, check_policies, parse_policies
 from liyagent.gateway.run_as import rights_of
 
@@ -47,12 +48,15 @@ def try_call(
     started_by: str = "",
     entry: str = "api",
     mission: str = "",
+    delegated_by: Sequence[str] = (),
     policy_text: str | None = None,
 ) -> Trial:
     """Judge a call of `server/tool` as a run of the agent that `started_by` started would have it judged now.
 
-    `policy_text` is a draft that takes the place of the Cedar set in force; data policies stay. Raises
-    `AgentUnknown`, `NotFound` for a tool that no catalogue has named, `BadInput` with the line of a draft.
+    `agents/<key>` hands work to an agent. `delegated_by` are the agents that handed down the work of that run, from the
+    root's on: they bind it as they would. `policy_text` is a draft that takes the place of the Cedar set in force; data
+    policies stay. Raises `AgentUnknown`, `NotFound` for a tool that no catalogue has named, `BadInput` with the line of a
+    draft.
     """
     config = ConfigVersion.objects.get(pk=1)
     policy = active_policy(version=config.version)
@@ -62,9 +66,9 @@ def try_call(
     agent = Agent.objects.filter(key=agent_key).first()
     if agent is None:
         raise AgentUnknown(f"there is no agent {agent_key[:80]!r}")
-    known = str(find_tool(tool))
+    known = tool if tool.startswith(SUB_AGENTS) else str(find_tool(tool))
     # Of all tools: that the agent may not use it is better said by the allow list than as an unknown tool.
-    contract = contracts_for(("*",), version=config.version).get(known)
+    contract = contracts_for(EVERY_TOOL, version=config.version).get(known)
     principal = agent.run_as or started_by
     asker = Asker(
         agent=agent.key,
@@ -77,7 +81,26 @@ def try_call(
         may_wait=agent.may_wait,
         contained=agent.is_contained or config.is_contained or not agent.is_enabled,
     )
+    asker = _bound(asker, delegated_by, started_by=started_by, version=config.version)
     return _tried(_call(known, args, contract, asker), policy)
+
+
+def _bound(asker: Asker, delegated_by: Sequence[str], *, started_by: str, version: int) -> Asker:
+    above = {it.key: it for it in Agent.objects.filter(key__in=delegated_by)}
+    unknown = [key for key in delegated_by if key not in above]
+    if unknown:
+        raise AgentUnknown(f"there is no agent {unknown[0][:80]!r}")
+    return asker.bound_by(
+        [
+            Above(
+                agent=key,
+                write_posture=above[key].write_posture,
+                rights=rights_of(above[key].run_as or started_by, version=version),
+                is_held_back=above[key].is_contained or not above[key].is_enabled,
+            )
+            for key in delegated_by
+        ]
+    )
 
 
 def _call(name: str, args: dict[str, Any], contract: Contract | None, asker: Asker) -> Call:

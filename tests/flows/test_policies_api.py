@@ -163,6 +163,7 @@ def test_a_trial_tells_the_verdict_each_gate_and_who_decided(keeper: Api, tool: 
     assert [it["gate"] for it in answer["gates"]] == [
         "trust",
         "allow_list",
+        "delegation",
         "cedar",
         "run_as",
         "data_policy",

@@ -9,6 +9,7 @@ from liyagent.agents.channels import is_open
 from liyagent.agents.containment import is_everything_contained
 from liyagent.agents.errors import AgentUnknown
 from liyagent.agents.models import ConfigVersion, WritePosture
+from liyagent.agents.sub_agents import SERVER
 from liyagent.entry.inspector.errors import (
     ArgsMisfit,
     CallRefused,
@@ -27,6 +28,10 @@ from runs.models import Run
 
 INSPECTOR = "inspector"
 EVERY_TOOL = ("*",)
+HANDED_DOWN = (
+    "work is handed to an agent by a run alone, which waits for it; start one of your own: "
+    "POST /api/agents/{agent}/runs"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +53,8 @@ def call_tool(
     that agent's, its allow list, posture and run-as included. Raises `ToolUnknown`, `AgentUnknown`, `ArgsMisfit`,
     `WriteNotPermitted`, and `CallRefused` that names the gate.
     """
+    if server == SERVER:
+        raise CallRefused(HANDED_DOWN.format(agent=tool), gate="delegation")
     version = ConfigVersion.objects.values_list("version", flat=True).get()
     contract = contracts_for(EVERY_TOOL, version=version).get(f"{server}/{tool}")
     if contract is None:

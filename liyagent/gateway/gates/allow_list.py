@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
+from liyagent.agents.sub_agents import SUB_AGENTS
 from liyagent.gateway.outcome import Call, Posture, Verdict
 from liyagent.gateway.policies import PolicySet
-
-SUB_AGENTS = "agents/"
 
 
 def judge(call: Call, policy: PolicySet) -> Verdict | None:

@@ -99,6 +99,7 @@ def _request(call: Call) -> dict[str, Any]:
             "entry": call.asker.entry,
             "mission": call.asker.mission,
             "effect": _effect(call),
+            "delegated_by": list(call.asker.delegated_by),
             "args": _value(call.args),
         },
     }

@@ -17,8 +17,9 @@ from liyagent.gateway.outcome import Fate
 from runs.await_end import wait_for_end
 from runs.errors import NotAnswered
 from runs.head import answer_of, calls_of, lease_of, run_head, takeovers_of
+from runs.kin import children_of
 from runs.listing import list_runs
-from runs.models import RunStatus
+from runs.models import Run, RunStatus
 from runs.start import start_run
 from runs.stop import stop_run
 from runs.transcript import read_transcript
@@ -29,11 +30,13 @@ LIST_FACTS = (
     "id", "status", "agent_key", "model_steps", "losses", "unknown_writes", "mission", "created_at",
 )  # fmt: skip
 CALL_HEADS = ("STEP", "CALL", "EFFECT", "FATE", "SETTLEMENT", "SETTLED")
+CHILD_HEADS = ("CHILD", "AGENT", "STATUS", "REASON", "STARTED", "ENDED")
+CHILD_FACTS = ("id", "agent", "status", "reason", "created_at", "ended_at")
 UNKNOWN_HEADS = ("UNKNOWN", "MARKED", "LOOKED FOR AGAIN", "STEP KEY")
 UNKNOWN_ADVICE = "Look at the vendor for the step key, or for what was made since the mark. Nothing is sent again."
 HEAD_FACTS = (
     "id", "status", "reason", "agent_key", "agent_version", "entry", "started_by", "mission", "request_id",
-    "attempt", "losses", "model_steps", "unknown_writes", "input_tokens", "output_tokens", "stop_requested",
+    "parent_id", "attempt", "losses", "model_steps", "unknown_writes", "input_tokens", "output_tokens", "stop_requested",
     "created_at", "taken_at", "ended_at",
 )  # fmt: skip
 WAIT_SECONDS = 3600
@@ -93,6 +96,7 @@ class Command(BaseCommand):
         ]
         if rows:
             self.stdout.write("\n" + aligned(CALL_HEADS, rows))
+        self._show_children(run)
         unknown = [
             (
                 f"{it['step']}.{it['index']}",
@@ -109,6 +113,14 @@ class Command(BaseCommand):
             self.stdout.write("there are more calls")
         if options["words"]:
             self.stdout.write("\n" + told_words(read_transcript(run)))
+
+    def _show_children(self, run: Run) -> None:
+        children, has_more = children_of(run)
+        if children:
+            rows = [[it[name] for name in CHILD_FACTS] for it in children]
+            self.stdout.write("\n" + aligned(CHILD_HEADS, rows))
+        if has_more:
+            self.stdout.write(f"there are more children: `GET /api/runs?parent={run.id}`")
 
     def _stop(self, options: dict[str, Any]) -> None:
         run = stop_run(

@@ -16,7 +16,7 @@ from liyagent.agents.containment import (
 from liyagent.agents.definitions import definition_of
 from liyagent.agents.export import export_agents, written
 from liyagent.agents.listing import find_agent
-from liyagent.agents.load import changes_of, load_agents_file, read_agents_file
+from liyagent.agents.load import changes_of, load_agents_file, missing_sub_agents, read_agents_file
 from liyagent.agents.models import Agent
 from liyagent.core.errors import BadInput
 from liyagent.core.operator import operator_name
@@ -51,8 +51,10 @@ class Command(BaseCommand):
         getattr(self, f"_{options['verb']}")(options)
 
     def _load(self, options: dict[str, Any]) -> None:
-        for agent in load_agents_file(options["file"], actor=operator_name()):
+        agents = load_agents_file(options["file"], actor=operator_name())
+        for agent in agents:
             self.stdout.write(f"{agent.key} version {agent.version}")
+        self._warn([definition_of(agent) for agent in agents])
 
     def _check(self, options: dict[str, Any]) -> None:
         definitions, told = read_agents_file(options["file"])
@@ -62,6 +64,11 @@ class Command(BaseCommand):
             raise BadInput(f"{options['file']} cannot be loaded as it is")
         for definition in definitions:
             self.stdout.write(f"{definition['key']}: {_would(changes_of(definition))}")
+        self._warn(definitions)
+
+    def _warn(self, definitions: list[dict[str, Any]]) -> None:
+        for line in missing_sub_agents(definitions):
+            self.stderr.write(visible(f"warning: {line}"))
 
     def _export(self, options: dict[str, Any]) -> None:
         self.stdout.write(export_agents(options["keys"]), ending="")

@@ -83,6 +83,10 @@ class Command(BaseCommand):
         )
         ask.add_argument("--entry", default="cli")
         ask.add_argument("--mission", default="")
+        ask.add_argument(
+            "--delegated-by", action="append", default=[], metavar="AGENT",
+            help="an agent that handed the work down; several from the root's on",
+        )  # fmt: skip
         ask.add_argument("--policy", help="a file to try in place of the set in force")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -165,6 +169,7 @@ class Command(BaseCommand):
             started_by=options["started_by"],
             entry=options["entry"],
             mission=options["mission"],
+            delegated_by=options["delegated_by"],
             policy_text=_draft(options["policy"]),
         )
         self.stdout.write(visible(_told(trial)))
