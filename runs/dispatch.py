@@ -30,7 +30,9 @@ from liyagent.gateway.policies import PolicySet
 from runs import hot
 from runs.checkpoint import stored_rows
 from runs.delegate import delegate
-from runs.errors import CheckpointBroken, LostLease
+from runs.ending import MayNotGoOn, failed
+from runs.endings import EndError
+from runs.errors import LostLease
 from runs.file_call import file_call
 from runs.in_doubt import Mark
 from runs.keys import approved_call_key
@@ -66,7 +68,7 @@ def answer_held(
     One that nobody has decided about yet goes on waiting, and so does one whose approval is stale: it is filed anew with
     the reason. `call` and `policy` are of the configuration that the checkpoint was told of last; `ask_first` says why a
     hook refuses an approved call, "" where none does. Raises `HandedBack` for what waits, `ToJudgeAgain`, `LostLease`,
-    `CheckpointBroken`.
+    `MayNotGoOn` where its request is not there.
     """
     checkpoint = scope.checkpoint
     approval = _approval_of(scope, row)
@@ -244,7 +246,7 @@ class ApprovedScope(RunScope):
 def scope_for(scope: RunScope, row: MarkedCall) -> RunScope:
     """Return the scope in which a call that was marked as sending is settled: its approval's where it has one.
 
-    Raises `LostLease`, `CheckpointBroken`.
+    Raises `LostLease`, `MayNotGoOn` where that is not there.
     """
     if row.approval_id is None or row.intent != Mark.SENDING:
         return scope
@@ -260,8 +262,9 @@ def _approval_of(scope: RunScope, row: MarkedCall) -> Approval:
         or scope.checkpoint.run.loop == f"approved:{rows[0].id}"
     )
     if not is_its:
-        raise CheckpointBroken(
-            f"the request that call {row.index} of step {row.step} waits for is not there"
+        told = f"the request that call {row.index} of step {row.step} waits for is not there"
+        raise MayNotGoOn(
+            failed(EndError.CHECKPOINT_BROKEN, f"its checkpoint does not verify: {told}")
         )
     return rows[0]
 
