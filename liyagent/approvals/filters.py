@@ -15,6 +15,7 @@ from liyagent.approvals.models import Approval, ApprovalStatus
 
 MOST_CHOICES = 200
 MOST_LOOKED_THROUGH = 10_000
+MOST_OF_MISSION = 1_000
 ALL = "all"
 PENDING = ApprovalStatus.PENDING.value
 OLDEST_FIRST = ("created_at", "id")
@@ -85,13 +86,13 @@ def looked_through(rows: QuerySet[Any], asked: Mapping[str, str]) -> QuerySet[An
 
 
 def found(rows: QuerySet[Any], term: str) -> QuerySet[Any]:
-    """Return the requests that have this id, are of the run with this id, or of the mission with this name."""
+    """Return the requests with this id, of the run with this id, or of the mission's newest 1,000."""
     try:
         asked = UUID(term)
     except ValueError:
-        last = _last(Approval.objects.filter(mission=term).order_by("-created_at"))
-        of_mission = rows.filter(mission=term)
-        return of_mission if last is None else of_mission.filter(created_at__gte=last)
+        of_mission = Approval.objects.filter(mission=term).order_by("-created_at")
+        # Their ids, not a condition: no index of the others can then be taken for a shorter way.
+        return rows.filter(id__in=list(of_mission.values_list("id", flat=True)[:MOST_OF_MISSION]))
     return rows.filter(Q(id=asked) | Q(run_id=asked))
 
 
