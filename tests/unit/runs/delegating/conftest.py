@@ -10,10 +10,12 @@ import pytest
 from liyagent.agents.models import Agent
 from liyagent.providers.client import PROVIDERS, client_for
 from liyagent.providers.types import ModelAnswer, ModelClient, ModelRequest
-from runs.models import Run
-from tests.unit.runs.carrying.conftest import World, calls, says, world
+from runs.models import ENDED, Run
+from tests.unit.approvals.conftest import cut
+from tests.unit.runs.carrying.conftest import Process, World, calls, says, world
+from tests.unit.runs.conftest import server
 
-__all__ = ["world"]
+__all__ = ["cut", "server", "world"]
 
 
 @dataclass(slots=True)
@@ -57,6 +59,11 @@ def hands(key: str, task: str = "read it") -> ModelAnswer:
     return calls((f"agents/{key}", {"task": task}))
 
 
+def works(key: str, *, text: str = "all done") -> list[ModelAnswer]:
+    """The steps of an agent that makes one keyed write and answers."""
+    return [calls(("v/keyed", {"by": key})), says(text)]
+
+
 def carry_all(world: World, *, name: str = "a", most: int = 9) -> list[Run]:
     """Take and carry whatever is queued until nothing is; the runs as they stand, the oldest first."""
     for number in range(most):
@@ -66,7 +73,25 @@ def carry_all(world: World, *, name: str = "a", most: int = 9) -> list[Run]:
             break
         for run_id, attempt in taken:
             process.go_on(run_id, attempt)
-    return list(Run.objects.order_by("created_at"))
+    return list(Run.objects.order_by("created_at", "id"))
 
 
-__all__ += ["Cast", "carry_all", "cast", "hands", "says"]
+def take(process: Process, agent: str) -> tuple[Run, int]:
+    """Take what is queued, which is one run of this agent alone."""
+    ((run_id, attempt),) = process.take()
+    run = Run.objects.get(id=run_id)
+    assert run.agent_key == agent
+    return run, attempt
+
+
+def the_child(parent: Run, agent: str = "reader") -> Run:
+    """The one child that this parent has."""
+    return Run.objects.get(parent_id=parent.id, agent_key=agent)
+
+
+def all_ended() -> bool:
+    """Whether nothing is left to be carried."""
+    return not Run.objects.exclude(status__in=ENDED).exists()
+
+
+__all__ += ["Cast", "all_ended", "carry_all", "cast", "hands", "says", "take", "the_child", "works"]
