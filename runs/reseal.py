@@ -8,14 +8,16 @@ from uuid import UUID
 
 from django.db import transaction
 
+from liyagent.approvals.models import Approval
 from liyagent.audit.record import record
 from liyagent.core.errors import Conflict
-from liyagent.core.seal import KeyMissing, SealBroken, Sealer, tag_of
+from liyagent.core.seal import KeyMissing, Keyring, SealBroken, Sealer, tag_of
 from liyagent.transcripts.models import Transcript
 from runs.checkpoint import HEAD, keyring
+from runs.file_call import WORDS
 from runs.finish import TRANSCRIPT
 from runs.marks import BYTES, OUTCOME, place_of
-from runs.models import Call, Part, Run, RunStatus
+from runs.models import CHECKPOINT_FORMAT, Call, Part, Run, RunStatus
 from runs.seals import processes_without
 
 BATCH = 200
@@ -26,15 +28,19 @@ Progress = Callable[["Resealed"], None]
 
 @dataclass(slots=True, kw_only=True)
 class Resealed:
-    """What came of it. `left`: running, or looked for once more, so their turn is later; `broken`: no key or seal fits."""
+    """What came of runs, and of `requests` for approval. `left`: running, or looked for once more, so their turn is later;
+
+    `broken`: no key or seal fits.
+    """
 
     done: int = 0
+    requests: int = 0
     left: int = 0
     broken: int = 0
 
 
 def reseal(*, actor: str, on_progress: Progress | None = None) -> Resealed:
-    """Seal every run that rests with the newest key, each in a transaction of its own; may be repeated.
+    """Seal every run that rests, and every request, with the newest key, each in a commit of its own; may be repeated.
 
     A running run is left as it is: it is sealed anew once it rests. Raises `Conflict` while a living process does not
     know the newest key: it could read nothing of what is sealed anew.
@@ -53,9 +59,40 @@ def reseal(*, actor: str, on_progress: Progress | None = None) -> Resealed:
         last = ids[-1]
         if on_progress is not None:
             on_progress(told)
-    if told.done:
-        record("seals.resealed", actor=actor, detail={"key": ring.newest, "runs": told.done})
+    _reseal_requests(told, on_progress=on_progress)
+    if told.done or told.requests:
+        detail = {"key": ring.newest, "runs": told.done, "requests": told.requests}
+        record("seals.resealed", actor=actor, detail=detail)
     return told
+
+
+def _reseal_requests(told: Resealed, *, on_progress: Progress | None) -> None:
+    """Requests hang on no run: those of one that rests and those of one that ended alike, decided or not."""
+    ring, last = keyring(), FIRST
+    while True:
+        older = Approval.objects.filter(id__gt=last).exclude(key_id=ring.newest).order_by("id")
+        found = list(older.only("id", "key_id", "sealed")[:BATCH])
+        if not found:
+            return
+        for request in found:
+            _reseal_request(request, ring, told)
+        last = found[-1].id
+        if on_progress is not None:
+            on_progress(told)
+
+
+def _reseal_request(request: Approval, ring: Keyring, told: Resealed) -> None:
+    def sealer(key_id: str) -> Sealer:
+        return ring.sealer(key_id=key_id, run_id=request.id, format_number=CHECKPOINT_FORMAT)
+
+    try:
+        words = sealer(request.key_id).open(request.sealed, kind=WORDS, number=0)
+    except (KeyMissing, SealBroken):
+        told.broken += 1
+        return
+    same = Approval.objects.filter(id=request.id, key_id=request.key_id)
+    sealed = sealer(ring.newest).seal(words, kind=WORDS, number=0)
+    told.requests += same.update(sealed=sealed, key_id=ring.newest)
 
 
 def _next(last: UUID, *, newest: str) -> list[UUID]:

@@ -13,6 +13,7 @@ SELECT key_id, count(*) FILTER (WHERE status = 'running'), count(*) FILTER (WHER
     count(*) FILTER (WHERE ended_at IS NOT NULL)
 FROM runs_run GROUP BY key_id
 """
+REQUESTS = "SELECT key_id, count(*) FROM approvals_approval GROUP BY key_id"
 KNOWN_BY = """
 SELECT k.id, count(*) FROM leases_holder h, unnest(h.key_ids) AS k(id) WHERE h.renew_by > liyagent_now() GROUP BY k.id
 """
@@ -26,7 +27,7 @@ SELECT name FROM leases_holder WHERE renew_by > liyagent_now() AND NOT (%s = ANY
 class KeyUse:
     """One key: how many runs of each kind are sealed with it, and how many of the living processes know it.
 
-    `ended` runs keep transcript and calls under it. `is_here`: it is on this shell's own ring; the first
+    `ended` runs keep transcript and calls under it, `requests` for approval the arguments that they show. `is_here`: it is on this shell's own ring; the first
     of that ring seals.
     """
 
@@ -40,27 +41,31 @@ class KeyUse:
     waiting: int = 0
     paused: int = 0
     ended: int = 0
+    requests: int = 0
 
     @property
     def is_needed(self) -> bool:
         """Whether something would be unreadable without it."""
-        return bool(self.running or self.queued or self.waiting or self.paused or self.ended)
+        runs = (self.running, self.queued, self.waiting, self.paused, self.ended)
+        return any((*runs, self.requests))
 
 
 def key_uses() -> list[KeyUse]:
     """Return every key that a run, a living process or this ring names: this ring's first, in its order.
 
-    Reads the heads of all runs once, so it takes a second with a million of them.
+    Reads the heads of all runs and all requests once, so it takes a second with a million of them.
     """
     ring = [name for name, _ in settings.LIYAGENT.seal_keys]
     with connection.cursor() as cursor:
         cursor.execute(USES)
         uses = {row[0]: row[1:] for row in cursor.fetchall()}
+        cursor.execute(REQUESTS)
+        requests = dict(cursor.fetchall())
         cursor.execute(KNOWN_BY)
         known = dict(cursor.fetchall())
         cursor.execute(LIVING)
         living = int(cursor.fetchone()[0])
-    others = sorted((uses.keys() | known.keys()) - set(ring))
+    others = sorted((uses.keys() | requests.keys() | known.keys()) - set(ring))
     return [
         KeyUse(
             key_id=key_id,
@@ -68,6 +73,7 @@ def key_uses() -> list[KeyUse]:
             seals=key_id == ring[0],
             known_by=known.get(key_id, 0),
             processes=living,
+            requests=requests.get(key_id, 0),
             **dict(
                 zip(
                     ("running", "queued", "waiting", "paused", "ended"),
