@@ -194,16 +194,11 @@ class Attempt:
         if left.settlement is None:
             self._hear(call, scope.outcome_of(left.row))
             return
-        if left.settlement in {
-            Settlement.ROUTED_TO_ITS_APPROVAL,
-            Settlement.ASKED_BY_DELEGATION_KEY,
-        }:
-            # Nothing of these is on its way: a Stop, containment and a drain come before a look, and before more sleep.
-            self._may_go_on()
         if left.settlement is Settlement.ROUTED_TO_ITS_APPROVAL:
             self._answer_held(scope, call, left.row)
             return
         if left.settlement is Settlement.ASKED_BY_DELEGATION_KEY:
+            # A Stop comes after it: those below were stopped with this run, and a family ends from below.
             self._hear_child(scope_for(scope, left.row), left.verdict, left.row)
             return
         if left.settlement is Settlement.READ_BACK:
@@ -217,6 +212,7 @@ class Attempt:
     def _answer_held(self, scope: RunScope, call: Call, row: MarkedCall) -> None:
         """A call that waits for a person, by the agent, the rights and the policies that the last statement told of."""
         while True:
+            # Nothing of it is on its way: a Stop, containment and a drain come before a look, and before more sleep.
             agent = self._may_go_on()
             call = self._as_it_stands(call, agent)
             hooks = self._hooks(agent)
