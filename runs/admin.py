@@ -1,9 +1,8 @@
-"""Runs and their marked calls in the console: to read, and to stop. No list reads a body."""
+"""Runs in the console: to read, and to stop. No list reads a body; marked calls are in `doubts_admin`."""
 
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -17,28 +16,26 @@ from django.utils.safestring import SafeString
 from liyagent.access.permissions import OPERATE, READ_WORDS
 from liyagent.core.console import ReasonForm, action
 from liyagent.core.errors import LiyagentError
-from liyagent.core.moments import age, shown_now, span, when
+from liyagent.core.moments import when
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
 from liyagent.leases.models import Holder
+from runs.doubts_admin import as_uuid
 from runs.filters import (
     ByAgent,
-    ByDoubt,
     ByEntry,
     ByError,
     ByStart,
     ByStatus,
     ByUnknown,
     looked_through,
-    newest_calls,
 )
 from runs.head import BODIES, lease_of, takeovers_of
-from runs.models import Call, Run, RunStatus
-from runs.run_page import MOST_UNKNOWN, answer_shown, page_of, place_of, unknown_of
+from runs.models import Run, RunStatus
+from runs.run_page import MOST_UNKNOWN, answer_shown, page_of, unknown_of
 from runs.stop import stop_run
 from runs.unknown import with_unknown_writes
-from runs.wording import FINDINGS, INTENTS, SETTLEMENTS, in_words
 
 LONGEST_REASON = 90
 # So many are asked about, and stopped, at once.
@@ -54,7 +51,6 @@ STATES = {
     RunStatus.INTERRUPTED: WARN,
     RunStatus.FAILED: BAD,
 }
-FATES = {"done": GOOD, "failed": WARN, "refused": WARN, "held": WARN, "unknown": BAD}
 
 
 @admin.register(Run)
@@ -265,152 +261,6 @@ class RunAdmin(ReadOnlyAdmin):
         return True
 
 
-@admin.register(Call)
-class CallAdmin(ReadOnlyAdmin):
-    """Marked writes, newest first; where nothing is chosen those in doubt. Decisions on them are made elsewhere."""
-
-    list_display = ("run_link", "call", "state", "read_back", "looked_again", "marked", "key")
-    list_display_links = ("call",)
-    list_filter = (ByDoubt, "intent")
-    search_fields = ("run_id",)
-    search_help_text = "A run's id, or a step key (of the newest 20,000 marked writes), in full"
-    sortable_by = ()
-    ordering = ("-id",)
-    list_before_template = "admin/runs/call/about.html"
-    words_if_empty = "No write is in doubt."
-    fieldsets = (
-        (None, {"fields": ("run_link", "call", "state", "read_back", "looked_again", "key")}),
-        ("Times", {"fields": ("marked", "could_be_sent_until", "settled")}),
-        (
-            "How it was marked",
-            {"fields": ("stood_for", "approval", "attempt_shown", "carried_by", "has_key", "deduped", "model_id", "digest")},
-        ),
-    )  # fmt: skip
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Leave the sealed bytes in the database."""
-        rows: QuerySet[Any] = super().get_queryset(request)
-        return rows.defer("sealed", "outcome")
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """Look by what an index leads to, or in the newest calls."""
-        term = search_term.strip()
-        if not term:
-            return queryset, False
-        run_id = as_uuid(term)
-        found = Q(run_id=run_id) if run_id else Q(step_key=term) & newest_calls()
-        return queryset.filter(found), False
-
-    @admin.display(description="marked")
-    def marked(self, call: Call) -> SafeString:
-        """When it was first marked."""
-        return when(call.marked_at)
-
-    @admin.display(description="what became of it")
-    def state(self, call: Call) -> SafeString:
-        """Its fate in words."""
-        if not call.fate:
-            return pill("not settled yet", WARN)
-        if call.fate == "unknown" and call.late_finding == "found":
-            return pill("unknown, found later", GOOD)
-        return pill(call.fate, FATES.get(call.fate, QUIET))
-
-    @admin.display(description="call")
-    def call(self, call: Call) -> SafeString:
-        """Server and tool, and where in the run."""
-        return format_html(
-            '{} <span class="liy-age">call {} of step {}{}</span>', cell(f"{call.server}/{call.tool}"), call.index + 1,
-            call.step, ", held for a person" if call.intent == "held" else "",
-        )  # fmt: skip
-
-    @admin.display(description="settled how")
-    def read_back(self, call: Call) -> SafeString:
-        """How it came to its fate, in words."""
-        words = in_words(SETTLEMENTS, call.settlement)
-        return format_html('<span class="liy-wrap">{}</span>', cell(words))
-
-    @admin.display(description="looked at again")
-    def looked_again(self, call: Call) -> SafeString:
-        """What the late look found, or when it is due."""
-        if call.late_finding:
-            return pill(
-                in_words(FINDINGS, call.late_finding), GOOD if call.late_finding == "found" else BAD
-            )
-        return (
-            format_html("due {}", age(call.late_look_at, shown_now()))
-            if call.late_look_at
-            else format_html("{}", "-")
-        )
-
-    @admin.display(description="run")
-    def run_link(self, call: Call) -> SafeString:
-        """Lead to it on its run's page."""
-        address = reverse("admin:runs_run_change", args=[call.run_id]) + place_of(call)
-        return format_html('<a class="liy-link liy-mono" href="{}">{}</a>', address, call.run_id)
-
-    @admin.display(description="step key")
-    def key(self, call: Call) -> SafeString:
-        """The key to look for at the vendor, in full."""
-        return format_html('<span class="liy-mono liy-wrap">{}</span>', cell(call.step_key))
-
-    @admin.display(description="could be sent until")
-    def could_be_sent_until(self, call: Call) -> SafeString:
-        """Until when its last sending could still go out."""
-        return when(call.deadline)
-
-    @admin.display(description="settled")
-    def settled(self, call: Call) -> SafeString:
-        """When it was known what became of it."""
-        return when(call.settled_at)
-
-    @admin.display(description="marked as")
-    def stood_for(self, call: Call) -> str:
-        """What its mark stood for, in words."""
-        return cell(in_words(INTENTS, call.intent))
-
-    @admin.display(description="approval")
-    def approval(self, call: Call) -> str:
-        """The approval that it waits for or was let through by."""
-        return cell(call.approval_id) if call.approval_id else "none was asked for"
-
-    @admin.display(description="attempt of the run")
-    def attempt_shown(self, call: Call) -> str:
-        """By which attempt of its run it was marked."""
-        return cell(call.attempt)
-
-    @admin.display(description="marked by")
-    def carried_by(self, call: Call) -> SafeString:
-        """The process that marked it, by name where it lives."""
-        name = Holder.objects.filter(id=call.holder).values_list("name", flat=True).first()
-        told = name or "a process that is gone"
-        return format_html('{} <span class="liy-age liy-mono">{}</span>', cell(told), call.holder)
-
-    @admin.display(description="its step key is")
-    def has_key(self, call: Call) -> str:
-        """Whether the key follows from what names the call, so that a second sending has the same."""
-        if call.has_identity:
-            return "made of the model's id of the call: the same at each sending"
-        return "a new one: the model's id names no single call, so it is never sent again"
-
-    @admin.display(description="the vendor dedupes on it")
-    def deduped(self, call: Call) -> str:
-        """How long a second sending with the same key does nothing."""
-        seconds = call.key_window_seconds
-        return f"for {span(seconds)}" if seconds else "no: it is not sent a second time"
-
-    @admin.display(description="the model's id of it")
-    def model_id(self, call: Call) -> str:
-        """By what the model knows it."""
-        return cell(call.provider_call_id)
-
-    @admin.display(description="digest of what was meant")
-    def digest(self, call: Call) -> SafeString:
-        """What tells a write that was meant before."""
-        return format_html('<span class="liy-mono liy-wrap">{}</span>', cell(call.intent_digest))
-
-
 STOP_HEADS = ("Run", "Agent", "Status", "Started", "Steps")
 
 
@@ -468,11 +318,3 @@ def page_asked(request: HttpRequest) -> int:
     """Return the page of steps that is asked for, the first for what is no number."""
     text = request.GET.get("steps", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 1
-
-
-def as_uuid(text: str) -> UUID | None:
-    """Return an id as it was written, None for anything else."""
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

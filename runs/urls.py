@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from runs.api import RunList, RunOne, RunStart, RunStop, RunTranscript
+from runs.doubts_api import CallDidNot, CallHappened, CallLookAgain, DoubtList, DoubtOne
 from runs.stream_api import RunStream
 
 urlpatterns = [
@@ -14,4 +15,9 @@ urlpatterns = [
     path("runs/<uuid:run_id>/transcript", RunTranscript.as_view(), name="run-transcript"),
     path("runs/<uuid:run_id>/stream", RunStream.as_view(), name="run-stream"),
     path("runs/<uuid:run_id>/stop", RunStop.as_view(), name="run-stop"),
+    path("calls/in-doubt", DoubtList.as_view(), name="doubt-list"),
+    path("calls/<int:call_id>", DoubtOne.as_view(), name="doubt-one"),
+    path("calls/<int:call_id>/happened", CallHappened.as_view(), name="call-happened"),
+    path("calls/<int:call_id>/did-not", CallDidNot.as_view(), name="call-did-not"),
+    path("calls/<int:call_id>/look-again", CallLookAgain.as_view(), name="call-look-again"),
 ]
