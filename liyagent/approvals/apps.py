@@ -1,5 +1,7 @@
 """The approvals room."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -8,3 +10,7 @@ class ApprovalsConfig(AppConfig):
 
     name = "liyagent.approvals"
     label = "approvals"
+
+    def ready(self) -> None:
+        """Have the deploy check look at this room too."""
+        import_module("liyagent.approvals.checks")

@@ -119,3 +119,89 @@ class Approval(models.Model):
     def name(self) -> str:
         """`server/tool`."""
         return f"{self.server}/{self.tool}"
+
+
+class NoticeKind(models.TextChoices):
+    """What a notice tells of a request. Decided: approved or rejected, as its status says."""
+
+    FILED = "filed"
+    DECIDED = "decided"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+    STALE = "stale"
+    REMINDER = "reminder"
+
+
+class NoticeState(models.TextChoices):
+    """Whether a notice was told. Dead: given up after a day, `last_error` says why."""
+
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    DEAD = "dead"
+
+
+class Notice(models.Model):
+    """What is to be told of a request, written by a trigger in the commit of what it tells (DECISIONS.md).
+
+    `status` and `decided_by` are the request's at that moment; all else that is told of it never changes, so that a
+    notice has the same words however often it is sent. `webhook_id` is the same each time, too. `attempts` counts every
+    claim and fences the one who marks; `failures` those since it was last begun with, and spaces the next.
+    """
+
+    webhook_id = models.UUIDField(editable=False)
+    approval = models.ForeignKey(
+        Approval, on_delete=models.CASCADE, related_name="notices", db_index=False
+    )
+    kind = models.CharField(max_length=12, choices=NoticeKind.choices)
+    status = models.CharField(max_length=12)
+    decided_by = models.CharField(max_length=150, blank=True)
+    state = models.CharField(
+        max_length=12, choices=NoticeState.choices, default=NoticeState.PENDING
+    )
+    created_at = models.DateTimeField()
+    next_at = models.DateTimeField()
+    give_up_at = models.DateTimeField()
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    attempts = models.IntegerField(default=0)
+    failures = models.IntegerField(default=0)
+    last_error = models.CharField(max_length=300, blank=True)
+    settled_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = (
+            models.CheckConstraint(
+                name="approvals_notice_kind", condition=Q(kind__in=NoticeKind.values)
+            ),
+            models.CheckConstraint(
+                name="approvals_notice_state", condition=Q(state__in=NoticeState.values)
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=["next_at", "id"],
+                name="approvals_notice_due",
+                condition=Q(state="pending"),
+            ),
+            models.Index(
+                fields=["approval", "id"],
+                name="approvals_notice_in_order",
+                condition=Q(state="pending"),
+            ),
+            models.Index(
+                fields=["created_at"],
+                name="approvals_notice_failing",
+                condition=Q(state="pending", failures__gt=0),
+            ),
+            models.Index(
+                fields=["settled_at"],
+                name="approvals_notice_delivered",
+                condition=Q(state="delivered"),
+            ),
+            models.Index(
+                fields=["settled_at"], name="approvals_notice_dead", condition=Q(state="dead")
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} of request {self.approval_id}, {self.state}"

@@ -56,14 +56,15 @@ class ForbiddenAddress(LiyagentError):
     code = "outbound.forbidden_address"
 
 
-def is_web_address(text: str) -> bool:
+def is_web_address(text: str, *, allowed: Collection[str] | None = None) -> bool:
     """Whether a text is `WEB_ADDRESS`, as far as that shows without asking a name server; that is done when it is called.
 
+    `allowed` is by default the setting LIYAGENT_ALLOWED_PRIVATE_HOSTS.
     Refused are also spellings that one reader takes for another host than the next: numbers that are no
     dotted quad, letters that are folded into ASCII, percent signs, backslashes, zone ids.
     """
     host = _host_of(text)
-    return host is not None and not is_inside(host)
+    return host is not None and not is_inside(host, allowed=allowed)
 
 
 def is_inside(host: str, *, allowed: Collection[str] | None = None) -> bool:

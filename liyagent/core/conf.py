@@ -20,6 +20,7 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from liyagent.core.errors import BadSetting
+from liyagent.core.webhook_conf import read_webhook
 
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
@@ -65,6 +66,9 @@ class Conf:
     approval_seconds: float
     approval_reminder_seconds: float
     approve_own_requests: bool
+    approval_webhook_url: str
+    approval_webhook_secrets: tuple[bytes, ...]
+    public_url: str
     allow_unsafe_durability: bool
     allowed_private_hosts: tuple[str, ...]
     scripts_dir: Path
@@ -87,6 +91,10 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
     is_beside_up = not env.get("DATABASE_URL", "").strip() and _word_left(state_dir).is_file()
     debug = _flag(env, "LIYAGENT_DEBUG", default=is_beside_up)
     database_url = _database_url(env, state_dir)
+    private_hosts = _hosts(
+        env, "LIYAGENT_ALLOWED_PRIVATE_HOSTS", default=LOOPBACK if is_beside_up else ""
+    )
+    webhook_url, webhook_secrets = read_webhook(env, allowed_private_hosts=private_hosts)
     return Conf(
         debug=debug,
         secret_key=_secret(env, "LIYAGENT_SECRET_KEY", debug=debug, path=state_dir / "secret-key"),
@@ -118,10 +126,11 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         )
         * HOUR_SECONDS,
         approve_own_requests=_flag(env, "LIYAGENT_APPROVE_OWN_REQUESTS", default=False),
+        approval_webhook_url=webhook_url,
+        approval_webhook_secrets=webhook_secrets,
+        public_url=_public_url(env),
         allow_unsafe_durability=_flag(env, "LIYAGENT_ALLOW_UNSAFE_DURABILITY", default=False),
-        allowed_private_hosts=_hosts(
-            env, "LIYAGENT_ALLOWED_PRIVATE_HOSTS", default=LOOPBACK if is_beside_up else ""
-        ),
+        allowed_private_hosts=private_hosts,
         hook_modules=_modules(env, "LIYAGENT_HOOK_MODULES"),
         scripts_dir=_scripts_dir(env) or base_dir / "liyagent" / "demo" / "scripts",
         commands_file=_commands_file(env),
@@ -205,6 +214,16 @@ def _origins(env: Mapping[str, str], name: str) -> tuple[str, ...]:
                 "with commas between"
             )
     return found
+
+
+def _public_url(env: Mapping[str, str]) -> str:
+    """Where people reach the console, empty where it is not said."""
+    url = env.get("LIYAGENT_PUBLIC_URL", "").strip()
+    if url and not ORIGIN.fullmatch(url):
+        raise BadSetting(
+            "LIYAGENT_PUBLIC_URL cannot be used; it wants an origin such as https://liyagent.example.com"
+        )
+    return url
 
 
 def _choice(env: Mapping[str, str], name: str, *, default: str, of: tuple[str, ...]) -> str:

@@ -195,3 +195,10 @@ LOGINS_REFUSED = _counter(
     "logins_refused_total", "Logins refused before the password was looked at: too many had failed."
 )
 BAD_KEYS = _counter("bad_api_keys_total", "Requests with a token that is no API key.")
+NOTICES = Children(
+    _counter(
+        "approval_notices_total",
+        "Attempts of this process to tell of an approval, by outcome: delivered, failed (tried again), dead (given up after a day).",
+        "outcome",
+    )
+)

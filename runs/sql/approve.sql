@@ -29,7 +29,7 @@ BEGIN
                 v.agent_key, v.entry, v.started_by, p_request->>'run_as', p_request->>'server', p_request->>'tool',
                 p_request->>'gate', p_request->>'reason', p_request->>'digest', p_request->>'policy_fingerprint',
                 p_request->'ceiling', p_request->>'ceiling_digest', p_words, p_request->>'key_id', p_replaces, v_now,
-                v_now + make_interval(secs => p_expiry_seconds), v_now + make_interval(secs => p_remind_seconds), '',
+                v_now + make_interval(secs => p_expiry_seconds), v_now + make_interval(secs => NULLIF(p_remind_seconds, 0)), '',
                 '', '');
         -- A held call left nothing behind that a read-back would have to wait for: its deadline is now.
         INSERT INTO runs_call (run_id, correlation_id, step, index, provider_call_id, server, tool, intent,

@@ -1,0 +1,211 @@
+"""Tell the channel of approvals what is due: claimed, sent, marked; at least once, with the same id each time.
+
+A claim is one conditional update with a lease: two processes never send one notice at a time, and what a dead one
+claimed is due again. Of one request the earlier is told first, unless it holds the later up for an hour.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import httpx2
+from django.conf import settings
+from django.db import connection
+
+from liyagent.approvals.models import Notice
+from liyagent.approvals.notice import body_of
+from liyagent.approvals.signing import signed_headers
+from liyagent.core.errors import LiyagentError
+from liyagent.core.metrics import NOTICES
+from liyagent.core.outbound import guarded_client
+from liyagent.core.transactions import forbid_transaction
+
+logger = logging.getLogger(__name__)
+
+MOST_A_LOOK = 100
+# The lease is longer than what leads to the first byte and the wait for an answer together.
+LEASE_SECONDS, SENT_WITHIN_SECONDS, ANSWER_SECONDS = 60, 30.0, 10.0
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 3_600.0
+TOO_MANY, GONE, OF_THE_SERVER = 429, 410, 500
+AGENT = "Liyagent-Approvals"
+
+CLAIM = """
+UPDATE approvals_notice n SET attempts = n.attempts + 1,
+        claimed_until = liyagent_now() + make_interval(secs => %s)
+    WHERE n.id = (SELECT d.id FROM approvals_notice d
+        WHERE d.state = 'pending' AND d.next_at <= (SELECT liyagent_now())
+            AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now())
+            AND (d.created_at < liyagent_now() - interval '1 hour' OR NOT EXISTS (
+                SELECT 1 FROM approvals_notice e
+                WHERE e.approval_id = d.approval_id AND e.state = 'pending' AND e.id < d.id))
+        ORDER BY d.next_at, d.id LIMIT 1 FOR UPDATE SKIP LOCKED)
+    RETURNING n.id
+"""
+DELIVERED = """
+UPDATE approvals_notice SET state = 'delivered', settled_at = liyagent_now(), claimed_until = NULL, last_error = ''
+    WHERE id = %s AND attempts = %s AND state = 'pending'
+"""
+FAILED = """
+UPDATE approvals_notice n SET failures = n.failures + 1, last_error = %s, claimed_until = NULL,
+        next_at = least(it.now + make_interval(secs => %s), n.give_up_at),
+        state = CASE WHEN it.now >= n.give_up_at THEN 'dead' ELSE 'pending' END,
+        settled_at = CASE WHEN it.now >= n.give_up_at THEN it.now END
+    FROM (SELECT liyagent_now() AS now OFFSET 0) AS it
+    WHERE n.id = %s AND n.attempts = %s AND n.state = 'pending'
+    RETURNING n.state
+"""
+
+
+class TooSlow(LiyagentError):
+    """The receiver took too long."""
+
+    code = "notice.too_slow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What became of one attempt: told where `error` is empty. `is_down`: the next would meet the same."""
+
+    error: str = ""
+    is_down: bool = False
+    wanted_pause: float = 0.0
+
+
+def deliver_due(*, give_up: Callable[[], bool], limit: int = MOST_A_LOOK) -> int:
+    """Send what is due, at most `limit`, and return how many notices were tried; nothing where no address is set.
+
+    A receiver that is down is left alone until the next look. Nothing is sent inside a transaction. Raises the
+    database's errors: what was claimed is due again once its lease is over.
+    """
+    if not settings.LIYAGENT.approval_webhook_url:
+        return 0
+    forbid_transaction("telling of approvals")
+    tried = 0
+    with Channel() as channel:
+        while tried < limit and not give_up():
+            channel.begin()
+            notice = _claimed()
+            if notice is None:
+                break
+            tried += 1
+            answer = channel.send(notice)
+            _mark(notice, answer)
+            if answer.is_down:
+                break
+    return tried
+
+
+class Channel:
+    """The receiver, asked by the guarded client; its connections are made with the first notice."""
+
+    def __init__(self) -> None:
+        """Nothing is opened before something is sent."""
+        self._client: httpx2.Client | None = None
+        self._until = 0.0
+
+    def __enter__(self) -> Channel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def begin(self) -> None:
+        """Take the time of a claim: what has not left when half of its lease is over does not leave."""
+        self._until = time.monotonic() + SENT_WITHIN_SECONDS
+
+    def send(self, notice: Notice) -> Answer:
+        """Send it once. Any answer but 2xx within ten seconds is a failure; redirects are not followed."""
+        conf, body = settings.LIYAGENT, body_of(notice)
+        headers = signed_headers(
+            webhook_id=str(notice.webhook_id),
+            timestamp=int(time.time()),
+            body=body,
+            secrets=conf.approval_webhook_secrets,
+        )
+        headers |= {"content-type": "application/json", "user-agent": AGENT}
+        try:
+            with self._opened().stream(
+                "POST", conf.approval_webhook_url, content=body, headers=headers
+            ) as response:
+                return _answer(response)
+        except (httpx2.HTTPError, httpx2.InvalidURL, LiyagentError, OSError) as error:
+            return Answer(error=f"{type(error).__name__}: {error}", is_down=True)
+
+    def _opened(self) -> httpx2.Client:
+        if self._client is None:
+            self._client = guarded_client(
+                before_send=self._before_send,
+                while_reading=self._check_time,
+                timeout_seconds=ANSWER_SECONDS,
+            )
+        return self._client
+
+    def _before_send(self, _request: httpx2.Request) -> None:
+        self._check_time()
+        self._until = time.monotonic() + ANSWER_SECONDS
+
+    def _check_time(self) -> None:
+        if time.monotonic() >= self._until:
+            raise TooSlow
+
+
+def _answer(response: httpx2.Response) -> Answer:
+    """What a status means. The body is not read: it could be endless, and has nothing to say."""
+    status = response.status_code
+    if response.is_success:
+        return Answer()
+    told = f"HTTP {status}"
+    if status == GONE:
+        told += ": the receiver says that it is gone for good; take its address out if that is so"
+        logger.error("notices of approvals are refused: %s", told)
+    return Answer(
+        error=told,
+        is_down=status == TOO_MANY or status >= OF_THE_SERVER,
+        wanted_pause=_wanted_pause(response.headers.get("retry-after", "")),
+    )
+
+
+def _wanted_pause(told: str) -> float:
+    """The seconds of a Retry-After, a date counts as none."""
+    is_number = told.isascii() and told.isdigit() and len(told) < 10
+    return min(float(told), LONGEST_PAUSE_SECONDS) if is_number else 0.0
+
+
+def _claimed() -> Notice | None:
+    with connection.cursor() as cursor:
+        cursor.execute(CLAIM, [LEASE_SECONDS])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    notices = Notice.objects.select_related("approval")
+    return notices.defer("approval__sealed", "approval__ceiling", "approval__held_reason").get(
+        id=row[0]
+    )
+
+
+def _mark(notice: Notice, answer: Answer) -> None:
+    """Keep what became of it; one that was claimed by another meanwhile is the other's to mark."""
+    with connection.cursor() as cursor:
+        if not answer.error:
+            cursor.execute(DELIVERED, [notice.id, notice.attempts])
+            NOTICES.of("delivered").inc()
+            return
+        pause = max(_pause(notice.failures), answer.wanted_pause)
+        cursor.execute(FAILED, [answer.error[:300], pause, notice.id, notice.attempts])
+        row = cursor.fetchone()
+    NOTICES.of("dead" if row == ("dead",) else "failed").inc()
+    logger.warning(
+        "notice %s of request %s is not delivered%s: %s",
+        notice.id, notice.approval_id, ", and given up" if row == ("dead",) else "", answer.error,
+    )  # fmt: skip
+
+
+def _pause(failures: int) -> float:
+    """Twice as long each time, an hour at most, and by chance down to half of it: many do not come back at once."""
+    pause = min(FIRST_PAUSE_SECONDS * 2 ** min(failures, 20), LONGEST_PAUSE_SECONDS)
+    return pause * random.uniform(0.5, 1)  # noqa: S311 - spreads, and keeps no secret
