@@ -18,6 +18,7 @@ urlpatterns = [
     path("api/", include("liyagent.access.schema_urls")),
     path("api/", include("liyagent.access.urls")),
     path("api/", include("liyagent.agents.urls")),
+    path("api/", include("liyagent.approvals.urls")),
     path("api/", include("liyagent.gateway.policies_urls")),
     path("api/", include("liyagent.gateway.servers_urls")),
     path("api/", include("runs.urls")),

@@ -4,7 +4,7 @@ from importlib import import_module
 
 from django.apps import AppConfig
 
-from liyagent.approvals.handlers import CALL, HANDLERS
+from liyagent.approvals.handlers import BESIDE, CALL, HANDLERS
 from liyagent.gateway.needed import NEEDS
 
 
@@ -18,4 +18,5 @@ class RunsConfig(AppConfig):
         """Have the deploy check look at this room too, and the gateway ask it before a server is removed."""
         import_module("runs.checks")
         HANDLERS[CALL] = import_module("runs.approved_run").begin_approved_run
+        BESIDE[CALL] = import_module("runs.beside_request").beside_request
         NEEDS.append(import_module("runs.server_needs").need_of)

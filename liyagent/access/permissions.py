@@ -14,6 +14,8 @@ OPERATE = "agents.operate"
 VIEW_AGENT = "agents.view_agent"
 VIEW_RUN = "runs.view_run"
 READ_WORDS = "transcripts.content.read"
+VIEW_APPROVAL = "approvals.view_approval"
+DECIDE = "approvals.decide"
 KEEP_OWN_KEYS = "access.keep_own_keys"
 END_ANY_KEY = "access.change_apikey"
 

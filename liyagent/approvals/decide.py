@@ -10,18 +10,19 @@ from django.db import connection, transaction
 
 from liyagent.approvals.errors import (
     AlreadyDecided,
-    ApprovalExpired,
     ApprovalNotFound,
-    OtherDigest,
+    KindUnknown,
+    NotYours,
     OwnRequest,
 )
 from liyagent.approvals.handlers import HANDLERS
 from liyagent.approvals.models import Approval, ApprovalStatus
+from liyagent.approvals.reason import checked_reason
+from liyagent.approvals.refusals import is_replay, why_not
+from liyagent.approvals.words import arguments_of
 from liyagent.audit.record import record
 from liyagent.core.errors import BadInput
-from liyagent.core.plain import clean_text
 
-LONGEST_REASON = 500
 ACTIONS = {
     ApprovalStatus.APPROVED: "agent.approval.approved",
     ApprovalStatus.REJECTED: "agent.approval.rejected",
@@ -32,17 +33,58 @@ NOBODY = "system"
 
 
 def decide(
-    *, approval_id: UUID, status: ApprovalStatus, actor: str, reason: str, digest: str
+    *,
+    approval_id: UUID,
+    status: ApprovalStatus,
+    actor: str,
+    reason: str,
+    digest: str,
+    typed_by: str = "",
 ) -> Approval:
     """Approve, reject or withdraw a request that is open, and wake its run in the same commit.
 
-    `digest` is the one that the decider was shown. Raises `ApprovalNotFound`, `AlreadyDecided` (which says who and what),
-    `ApprovalExpired`, `OtherDigest`, `OwnRequest`, `BadInput` for a reason that is empty, too long or cannot be shown.
+    `digest` is the one that the decider was shown; to withdraw wants none. `actor` is the user who decides, `typed_by`
+    who typed it for them at the shell. The very same decision of the same person, made again, returns what is settled
+    and changes nothing (FL-53). Raises `ApprovalNotFound`, `AlreadyDecided` (which says who and what), `RunIsOver`,
+    `ApprovalExpired`, `OtherDigest`, `OwnRequest`, `BadReason`; `KeyMissing`, `SealBroken` or `NotAsFiled` where nobody
+    can have seen what it is about: such a request can only be withdrawn.
     """
-    reason = _checked(reason)
-    if not digest:
+    reason = checked_reason(reason)
+    if not digest and status is not ApprovalStatus.WITHDRAWN:
         raise BadInput("digest is missing; it wants that of the request as it was shown")
-    return _decided(approval_id, status, actor=actor, reason=reason, digest=digest)
+    approval = find_approval(approval_id)
+    if approval.status == ApprovalStatus.PENDING and status is not ApprovalStatus.WITHDRAWN:
+        arguments_of(approval)
+    try:
+        return _decided(
+            approval_id, status, actor=actor, reason=reason, digest=digest, typed_by=typed_by
+        )
+    except AlreadyDecided:
+        settled = find_approval(approval_id)
+        if is_replay(settled, status, actor=actor, reason=reason, digest=digest):
+            return settled
+        raise
+
+
+def withdraw(
+    *, approval_id: UUID, actor: str, reason: str, may_decide: bool, typed_by: str = ""
+) -> Approval:
+    """Take a request back, as who asked for it or as one who `may_decide`.
+
+    Raises as `decide`; `NotYours` for anybody else, whether there is such a request or not.
+    """
+    if not may_decide:
+        asked = Approval.objects.filter(id=approval_id).values_list("requested_by", flat=True)
+        if not actor or asked.first() != actor:
+            raise NotYours
+    return decide(
+        approval_id=approval_id,
+        status=ApprovalStatus.WITHDRAWN,
+        actor=actor,
+        reason=reason,
+        digest="",
+        typed_by=typed_by,
+    )
 
 
 def expire(approval_id: UUID) -> Approval:
@@ -65,29 +107,33 @@ def expire_due(*, limit: int = 200) -> int:
     for approval_id in due:
         try:
             expire(approval_id)
-        except AlreadyDecided:
+        except (AlreadyDecided, KindUnknown):
             continue
         count += 1
     return count
 
 
-def _checked(reason: str) -> str:
-    cleaned = clean_text(reason).strip()
-    if not 0 < len(cleaned) <= LONGEST_REASON:
-        raise BadInput(f"reason wants 1 to {LONGEST_REASON} characters: why it is decided so")
-    if not cleaned.isprintable():
-        raise BadInput("reason has control characters; it wants one line of text")
-    return cleaned
+def find_approval(approval_id: UUID) -> Approval:
+    """Return a request. Raises `ApprovalNotFound`."""
+    approval = Approval.objects.filter(id=approval_id).first()
+    if approval is None:
+        raise ApprovalNotFound(f"there is no request {approval_id}")
+    return approval
 
 
 def _decided(
-    approval_id: UUID, status: ApprovalStatus, *, actor: str, reason: str, digest: str
+    approval_id: UUID,
+    status: ApprovalStatus,
+    *,
+    actor: str,
+    reason: str,
+    digest: str,
+    typed_by: str = "",
 ) -> Approval:
     with transaction.atomic(durable=True):
-        approval = Approval.objects.filter(id=approval_id).first()
-        if approval is None:
-            raise ApprovalNotFound(approval=approval_id)
-        _refuse_own(approval, status, actor)
+        approval = find_approval(approval_id)
+        if approval.kind not in HANDLERS:
+            raise KindUnknown(f"its kind is {approval.kind}", approval=approval.id)
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT run FROM liyagent_decide(%s, %s, %s, %s, %s)",
@@ -97,42 +143,28 @@ def _decided(
         approval.refresh_from_db()
         if not is_decided:
             # Raised inside the transaction: the wake that came before is undone with it.
-            raise _why_not(approval, status, digest)
+            raise why_not(approval, status, digest)
+        _refuse_own(approval, status, actor)
         record(
             ACTIONS[status],
-            actor=actor,
+            actor=typed_by or actor,
             mission=approval.mission,
             correlation_id=approval.correlation_id,
             run_id=approval.run_id,
             detail=_facts(approval, reason),
         )
-        handler = HANDLERS.get(approval.kind)
-        if handler is not None:
-            handler(approval)
+        HANDLERS[approval.kind](approval)
     return approval
 
 
 def _refuse_own(approval: Approval, status: ApprovalStatus, actor: str) -> None:
-    """Whoever asked may withdraw, and decides only where the setting lets them."""
+    """Whoever asked may reject and withdraw, and approves only where the setting lets them."""
     is_own = bool(actor) and actor in {approval.requested_by, approval.run_as}
     if is_own and status is ApprovalStatus.APPROVED and not settings.LIYAGENT.approve_own_requests:
         raise OwnRequest(
             f"{actor} asked for it, or it runs as {actor}; somebody else has to approve it",
             approval=approval.id,
         )
-
-
-def _why_not(approval: Approval, status: ApprovalStatus, digest: str) -> Exception:
-    if approval.status != ApprovalStatus.PENDING:
-        by = f" by {approval.decided_by}" if approval.decided_by else ""
-        return AlreadyDecided(f"it is {approval.status}{by}", approval=approval.id)
-    if digest and approval.digest != digest:
-        return OtherDigest(approval=approval.id)
-    if status is ApprovalStatus.EXPIRED:
-        return AlreadyDecided("its time has not passed yet", approval=approval.id)
-    return ApprovalExpired(
-        f"it expired at {approval.expires_at:%Y-%m-%d %H:%M:%S} UTC", approval=approval.id
-    )
 
 
 def _facts(approval: Approval, reason: str) -> dict[str, Any]:
@@ -145,5 +177,6 @@ def _facts(approval: Approval, reason: str) -> dict[str, Any]:
         "policy": approval.policy_fingerprint,
         "ceiling": approval.ceiling_digest,
         "run_as": approval.run_as,
+        "by": approval.decided_by,
         "reason": reason,
     }

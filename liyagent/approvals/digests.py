@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from liyagent.core.canonical import digest
@@ -14,18 +15,27 @@ from liyagent.gateway.policies import PolicySet
 def approval_digest(verdict: Verdict, payload: Payload) -> str:
     """Return the digest of exactly what is to be sent, our own key aside, and of whose authority it is sent on."""
     asker = verdict.call.asker
-    args = {name: value for name, value in payload.args.items() if value != payload.key}
-    return digest(
-        [
-            "approval",
-            payload.server,
-            payload.tool,
-            args,
-            asker.agent,
-            asker.run_as,
-            verdict.policy_fingerprint,
-        ]
+    return digest_of(
+        server=payload.server,
+        tool=payload.tool,
+        args={name: value for name, value in payload.args.items() if value != payload.key},
+        agent=asker.agent,
+        run_as=asker.run_as,
+        policy_fingerprint=verdict.policy_fingerprint,
     )
+
+
+def digest_of(
+    *,
+    server: str,
+    tool: str,
+    args: Mapping[str, Any],
+    agent: str,
+    run_as: str,
+    policy_fingerprint: str,
+) -> str:
+    """Return the digest of a call told by its parts; `args` are without our own key."""
+    return digest(["approval", server, tool, dict(args), agent, run_as, policy_fingerprint])
 
 
 def ceiling_of(call: Call, policy: PolicySet) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from liyagent.core.errors import LiyagentError
+from liyagent.core.errors import BadInput, LiyagentError
 
 
 class ApprovalNotFound(LiyagentError):
@@ -28,6 +28,13 @@ class ApprovalExpired(LiyagentError):
     http_status = HTTPStatus.CONFLICT
 
 
+class RunIsOver(LiyagentError):
+    """The run that waited for this has ended; there is nothing left to decide."""
+
+    code = "approval.run_ended"
+    http_status = HTTPStatus.CONFLICT
+
+
 class OtherDigest(LiyagentError):
     """The digest is not that of this request: read it again, and decide about what it shows."""
 
@@ -36,7 +43,34 @@ class OtherDigest(LiyagentError):
 
 
 class OwnRequest(LiyagentError):
-    """Nobody decides about what was asked on their own behalf."""
+    """Nobody approves what was asked on their own behalf."""
 
     code = "approval.own_request"
     http_status = HTTPStatus.FORBIDDEN
+
+
+class NotYours(LiyagentError):
+    """Only who asked for it, or who may decide, can withdraw a request."""
+
+    code = "approval.not_yours"
+    http_status = HTTPStatus.FORBIDDEN
+
+
+class BadReason(BadInput):
+    """The reason cannot be used."""
+
+    code = "approval.bad_reason"
+
+
+class NotAsFiled(LiyagentError):
+    """What is stored of this request is not what was filed; it cannot be decided."""
+
+    code = "approval.not_as_filed"
+    http_status = HTTPStatus.CONFLICT
+
+
+class KindUnknown(LiyagentError):
+    """This process does not know what a decision about this kind of request sets going; ask one that does."""
+
+    code = "approval.kind_unknown"
+    http_status = HTTPStatus.CONFLICT

@@ -1,4 +1,4 @@
-"""What a decision sets going in the rooms above, by kind of request: filled in by their `AppConfig.ready()`."""
+"""What the rooms above do with requests, by kind of request: filled in by their `AppConfig.ready()`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 CALL = "call"
-# Takes the `Approval` as it stands decided; the apps' registry is not ready where this is imported.
+# Both take an `Approval`; the apps' registry is not ready where this is imported.
 Decided = Callable[[Any], None]
+Beside = Callable[[Any], dict[str, Any]]
 
-# Called in the transaction of the decision, whatever it was; what it raises undoes the decision.
+# What a decision sets going. Called in the transaction of the decision, whatever it was; what it raises undoes the
+# decision. A kind that is not here is not decided by this process.
 HANDLERS: dict[str, Decided] = {}
+# What the room that filed it tells beside a request.
+BESIDE: dict[str, Beside] = {}
