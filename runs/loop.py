@@ -134,6 +134,9 @@ class Attempt:
             raise MayNotGoOn(failed(*refusal))
         pending = pending_of(self.checkpoint.parts)
         messages = messages_of(self.checkpoint.parts, instructions=agent.instructions)
+        if is_approved_run(self.run):
+            # It was given our own words, and no model reads them.
+            agent = replace(agent, guardrails={})
         given = screen_given(self.checkpoint.parts[0], agent, messages)
         if self.checkpoint.sequence == 0:
             self._tell_start(given)
