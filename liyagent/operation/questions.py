@@ -75,6 +75,9 @@ UNION ALL SELECT 'write_in_doubt_oldest_seconds', {NONE},
 UNION ALL SELECT 'unknown_writes', {NONE}, count(*) FILTER (WHERE it.late_finding <> 'found')::float FROM (
     SELECT c.late_finding FROM runs_call c WHERE c.fate = 'unknown'
     ORDER BY c.correlation_id DESC LIMIT {MOST_COUNTED}) AS it
+UNION ALL SELECT 'unknown_write_oldest_seconds', {NONE},
+    coalesce(extract(epoch FROM liyagent_now() - (SELECT c.marked_at FROM runs_call c
+        WHERE c.fate = 'unknown' AND c.late_finding <> 'found' ORDER BY c.marked_at, c.id LIMIT 1)), 0)::float
 UNION ALL SELECT 'late_looks_overdue', {NONE}, count(*)::float FROM (
     SELECT 1 FROM runs_call c WHERE c.late_look_at < liyagent_now() - interval '5 minutes'
     ORDER BY c.late_look_at LIMIT {MOST_COUNTED}) AS it

@@ -55,6 +55,9 @@ READINGS: Mapping[str, Reading] = {
     "unknown_writes": Reading(
         told="Writes of unknown outcome that were not found since, among the newest 10,000: a person has to look."
     ),
+    "unknown_write_oldest_seconds": Reading(
+        told="Seconds since the first mark of the oldest write of unknown outcome of which nobody has said what happened."
+    ),
     "late_looks_overdue": Reading(
         told="Writes of unknown outcome whose late look is due for more than five minutes; 10,000 at most."
     ),

@@ -146,6 +146,7 @@ def test_writes_in_doubt_and_unknown_ones_are_told(
     assert found["writes_in_doubt",] == 1
     assert found["write_in_doubt_oldest_seconds",] == pytest.approx(60, abs=5)
     assert found["unknown_writes",] == 2
+    assert found["unknown_write_oldest_seconds",] == pytest.approx(60, abs=5)
     assert found["late_looks_overdue",] == 1
 
 
