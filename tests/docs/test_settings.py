@@ -66,9 +66,17 @@ def test_the_document_says_of_an_empty_default_that_it_is_empty(tmp_path: Path) 
         "LIYAGENT_COMMANDS_FILE",
         "LIYAGENT_HOOK_MODULES",
         "LIYAGENT_METRICS_TOKEN",
+        "LIYAGENT_APPROVAL_WEBHOOK_URL",
+        "LIYAGENT_APPROVAL_WEBHOOK_SECRETS",
+        "LIYAGENT_PUBLIC_URL",
     }
     assert (conf.digest_key, conf.metrics_token, conf.commands_file) == (b"", "", None)
     assert {conf.allowed_origins, conf.allowed_private_hosts, conf.hook_modules} == {()}
+    assert (conf.approval_webhook_url, conf.approval_webhook_secrets, conf.public_url) == (
+        "",
+        (),
+        "",
+    )
 
 
 def test_the_document_tells_of_the_places_that_are_defaults(tmp_path: Path) -> None:
