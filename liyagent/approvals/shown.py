@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -27,7 +27,11 @@ MOST_PATHS = 3
 
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 SPACES = re.compile(f"( {{{MANY_SPACES},}})")
-WORD = re.compile(r"\w+")
+WORD = re.compile(r"(\w+)")
+# Each word of these is shown on its own, so that words stand in the order in which they are sent.
+FROM_RIGHT = re.compile(
+    "([\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]+)"
+)
 # Letters that count as printable and are seen as nothing, or as a gap.
 INVISIBLE = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
@@ -37,6 +41,8 @@ NAMES = {"\x00": "NULL", "\x07": "BELL", "\x08": "BACKSPACE", "\r": "CARRIAGE RE
 WHITE = {"\n": "↵", "\t": "⇥"}
 TURNS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 ALIKE = ("LATIN", "CYRILLIC", "GREEK")
+
+Show = Callable[[str], SafeString]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,17 +159,45 @@ def _named(path: str, name: str) -> str:
 
 
 def _plain(text: str) -> SafeString:
-    pieces = SPACES.split(text)
+    return _by_turns(SPACES, text, lambda it: _gap(len(it)), _in_order)
+
+
+def _in_order(text: str) -> SafeString:
+    return _by_turns(FROM_RIGHT, text, lambda it: format_html("<bdi>{}</bdi>", it), _by_alphabet)
+
+
+def _by_alphabet(text: str) -> SafeString:
+    if text.isascii():
+        return format_html("{}", text)
+    return _by_turns(WORD, text, _word, lambda it: format_html("{}", it))
+
+
+def _word(word: str) -> SafeString:
+    """Of a word whose letters look alike in several alphabets, those that are not Latin are written out, too."""
+    if not _is_mixed(word):
+        return format_html("{}", word)
     return format_html_join(
         "",
-        "{}",
-        (
-            (format_html('<span class="liy-char liy-odd">⟨{} spaces⟩</span>', f"{len(it):,}"),)
-            if number % 2
-            else (it,)
-            for number, it in enumerate(pieces)
-        ),
+        "{}{}",
+        ((it, "") if it.isascii() else (it, _number_of(it, title=_name(it))) for it in word),
     )
+
+
+def _number_of(letter: str, *, title: str) -> SafeString:
+    return format_html(
+        '<span class="liy-char liy-odd" title="{}">⟨U+{}⟩</span>', title, f"{ord(letter):04X}"
+    )
+
+
+def _gap(spaces: int) -> SafeString:
+    return format_html('<span class="liy-char liy-odd">⟨{} spaces⟩</span>', f"{spaces:,}")
+
+
+def _by_turns(pattern: re.Pattern[str], text: str, found: Show, between: Show) -> SafeString:
+    """Show what a pattern with one group finds in one way, and what lies between in another."""
+    pieces = pattern.split(text)
+    shown = (((found if at % 2 else between)(it),) for at, it in enumerate(pieces))
+    return format_html_join("", "{}", shown)
 
 
 def _odd(letter: str, number: int) -> SafeString:
@@ -197,7 +231,7 @@ def _odd_things(text: str) -> dict[str, int]:
         told["a gap of many lines"] = 1
     if any(unicodedata.bidirectional(it) in {"R", "AL"} for it in letters if it.isprintable()):
         told[
-            "letters that are written from right to left; the raw JSON shows them in the order they are sent in"
+            "letters that are written from right to left; word by word they stand in the order they are sent in"
         ] = 1
     mixed = [it for it in WORD.findall(text) if _is_mixed(it)] if _is_mixed("".join(letters)) else []  # fmt: skip
     if mixed:

@@ -13,10 +13,13 @@ from django.utils.safestring import SafeString
 
 from liyagent.agents.admin import AgentAdmin
 from liyagent.agents.models import Agent
+from liyagent.approvals.models import Approval
+from liyagent.console.request_page import RequestWithRunAdmin
 from liyagent.core.moments import when
 from runs.models import Run
 
-admin.site.unregister(Agent)
+admin.site.unregister((Agent, Approval))
+admin.site.register(Approval, RequestWithRunAdmin)
 
 
 @admin.register(Agent)

@@ -11,12 +11,18 @@ from django.db import connection
 from django.db.models import F, QuerySet, Value
 
 from liyagent.agents.models import Agent
+from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.gateway.models import Tool, ToolServer
 from runs.unknown import unknown_calls
 
 KEPT_SECONDS = 5
 MOST_COUNTED = 999
 KEY = "liyagent.console.badges"
+
+
+def open_requests() -> QuerySet[Approval]:
+    """Return the requests that wait for a person."""
+    return Approval.objects.filter(status=ApprovalStatus.PENDING)
 
 
 def unapproved_tools() -> QuerySet[Tool]:
@@ -26,6 +32,7 @@ def unapproved_tools() -> QuerySet[Tool]:
 
 COUNTED: Mapping[str, Callable[[], QuerySet[Any]]] = {
     "unknown": unknown_calls,
+    "pending": open_requests,
     "contained": lambda: Agent.objects.filter(is_contained=True),
     "unreadable": lambda: ToolServer.objects.filter(is_enabled=True).exclude(catalogue_error=""),
     "to_approve": unapproved_tools,

@@ -11,9 +11,10 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from liyagent.console import figures
-from liyagent.console.badges import badges, shown
+from liyagent.console.badges import badges, open_requests, shown
 from liyagent.core.moments import age, shown_now, span, when
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
+from liyagent.core.tables import cell
 from runs.unsettled import unsettled_ids
 from runs.wording import CAUSES, in_words
 
@@ -25,6 +26,8 @@ OPEN_WORDS = {
 }
 # Above this a run at rest is shown as late.
 LATE = timedelta(minutes=5)
+# Above this a request that nobody decided is.
+LONG_UNDECIDED = timedelta(hours=1)
 
 
 def add_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
@@ -35,6 +38,8 @@ def add_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
         board |= _runs()
     if user.has_perm("runs.view_call"):
         board["doubt"] = _doubt()
+    if user.has_perm("approvals.view_approval"):
+        board["approvals"] = _approvals()
     if user.has_perm("leases.view_holder"):
         board["processes"] = _processes()
     if user.has_perm("agents.view_agent"):
@@ -94,6 +99,24 @@ def _doubt() -> dict[str, Any]:
         "unknown_url": f"{address}?doubt=unknown",
         "unsettled": shown(unsettled),
         "unsettled_url": f"{address}?doubt=unsettled",
+    }
+
+
+def _approvals() -> dict[str, Any]:
+    facts = open_requests().only("id", "server", "tool", "agent_key", "created_at", "expires_at")
+    oldest = facts.order_by("created_at", "id").first()
+    told = {"url": reverse("admin:approvals_approval_changelist"), "number": shown(badges().get("pending", 0))}  # fmt: skip
+    if oldest is None:
+        return {**told, "number": "0"}
+    now = shown_now()
+    waited = now - oldest.created_at
+    return {
+        **told,
+        "oldest": cell(oldest.name),
+        "agent": cell(oldest.agent_key),
+        "oldest_url": reverse("admin:approvals_approval_change", args=[oldest.id]),
+        "age": pill(span(waited.total_seconds()), WARN if waited > LONG_UNDECIDED else QUIET),
+        "expires": age(oldest.expires_at, now),
     }
 
 

@@ -20,6 +20,7 @@ from tests.flows.conftest import make_user
 PAGES = {
     "": "",
     "runs/run/": "runs.view_run",
+    "approvals/approval/": "approvals.view_approval",
     "runs/call/": "runs.view_call",
     "agents/agent/": "agents.view_agent",
     "gateway/toolserver/": "gateway.view_toolserver",

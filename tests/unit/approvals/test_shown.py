@@ -136,11 +136,16 @@ def test_alphabets_that_look_alike_within_a_word_are_told() -> None:
     (told,) = warnings_of(lines_of({"to": "p\u0430ypal.example"}))
     assert "look alike" in told
     assert "p\\u0430ypal" in told
+    assert 'p\u0430<span class="liy-char liy-odd" title="CYRILLIC SMALL LETTER A">⟨U+0430⟩</span>ypal' in str(marked("a p\u0430ypal"))  # fmt: skip
     assert warnings_of(lines_of({"to": "Grüße, Привет мир, Ελλάδα und 日本"})) == []
 
 
 def test_letters_written_from_right_to_left_are_told() -> None:
     assert any("right to left" in it for it in warnings_of(lines_of({"p": "/data/אבג/1"})))
+
+
+def test_words_from_right_to_left_stand_in_the_order_they_are_sent_in() -> None:
+    assert str(marked("/srv/אבג/12/דה")) == "/srv/<bdi>אבג</bdi>/12/<bdi>דה</bdi>"
 
 
 def test_ordinary_text_has_no_warning() -> None:

@@ -1,0 +1,147 @@
+"""The list of requests in the console: what waits, the oldest first; what was decided, the newest first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from liyagent.approvals import pages
+from liyagent.approvals.filters import (
+    ALL,
+    PENDING,
+    ByAgent,
+    ByStatus,
+    found,
+    looked_through,
+    order_of,
+    status_asked,
+)
+from liyagent.approvals.models import Approval, ApprovalStatus
+from liyagent.core.moments import age, shown_now, when
+from liyagent.core.readonly import ReadOnlyAdmin
+from liyagent.core.tables import cell
+
+LONGEST_WHY = 120
+TABS = (PENDING, *(it.value for it in ApprovalStatus if it.value != PENDING), ALL)
+
+
+class InboxAdmin(ReadOnlyAdmin):
+    """No list reads a body, and none looks further than an index leads."""
+
+    list_display = ("asked", "call", "agent", "shown_mission", "run", "why", "until")
+    list_display_links = ("asked", "call")
+    list_filter = (ByStatus, ByAgent)
+    search_fields = ("id",)
+    search_help_text = "A request's id, its run's id or its mission, in full"
+    sortable_by = ()
+    words_if_empty = "Nothing waits for a person."
+    list_before_template = "admin/approvals/approval/tabs.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Leave the sealed arguments in the database."""
+        rows: QuerySet[Any] = super().get_queryset(request)
+        return rows.defer("sealed", "ceiling")
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """What waits longest first; of what was decided the newest."""
+        return order_of(request.GET)
+
+    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+        """Until when it waits; of what waits no more, what became of it."""
+        if status_asked(request.GET) == PENDING:
+            return self.list_display
+        return (*self.list_display[:-1], "state")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Look by what an index leads to alone."""
+        rows, term = looked_through(queryset, request.GET), search_term.strip()
+        return (found(rows, term) if term else rows), False
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Bring the tabs along: each keeps what else was chosen."""
+        chosen = status_asked(request.GET)
+        tabs = []
+        for status in TABS:
+            asked = request.GET.copy()
+            asked.pop("p", None)
+            asked["status"] = status
+            if status == PENDING:
+                asked.pop("status")
+            name = "every request" if status == ALL else status
+            tabs.append({"name": name, "url": f"?{asked.urlencode()}", "is_chosen": status == chosen})  # fmt: skip
+        context = {"tabs": tabs, "chosen": chosen, **(extra_context or {})}
+        page: HttpResponse = super().changelist_view(request, context)
+        return page
+
+    @admin.display(description="waits since")
+    def asked(self, approval: Approval) -> SafeString:
+        """How long ago it was asked for, and when exactly."""
+        return format_html(
+            '<strong class="liy-when">{}</strong> <span class="liy-age">{}</span>',
+            age(approval.created_at, shown_now()),
+            f"{approval.created_at:%Y-%m-%d %H:%M:%S}Z",
+        )
+
+    @admin.display(description="call")
+    def call(self, approval: Approval) -> str:
+        """Server and tool."""
+        return cell(approval.name)
+
+    @admin.display(description="agent")
+    def agent(self, approval: Approval) -> SafeString:
+        """Who wants to call, and with whose rights."""
+        told = f"as {cell(approval.run_as)}" if approval.run_as else "as nobody"
+        return format_html(
+            '{} <span class="liy-age liy-wrap">{}</span>', cell(approval.agent_key), told
+        )
+
+    @admin.display(description="mission")
+    def shown_mission(self, approval: Approval) -> str:
+        """The mission where somebody named one."""
+        is_named = approval.mission != str(approval.correlation_id)
+        return cell(approval.mission) if is_named else "-"
+
+    @admin.display(description="run")
+    def run(self, approval: Approval) -> SafeString:
+        """Lead to the run."""
+        address = reverse("admin:runs_run_change", args=[approval.run_id])
+        return format_html(
+            '<a class="liy-link liy-mono" href="{}">{}</a>', address, approval.run_id
+        )
+
+    @admin.display(description="held because")
+    def why(self, approval: Approval) -> SafeString:
+        """Why a gate held it, and the beginning of what the gate said where that tells more."""
+        told = pages.GATES.get(approval.gate, cell(approval.gate.replace("_", " ")))
+        if approval.gate in pages.TELL_NO_MORE:
+            return format_html('<span class="liy-wrap">{}</span>', told)
+        said = cell(approval.held_reason)
+        cut = said if len(said) <= LONGEST_WHY else f"{said[:LONGEST_WHY]}…"
+        return format_html(
+            '<span class="liy-wrap">{} <span class="liy-age liy-wrap">{}</span></span>', told, cut
+        )
+
+    @admin.display(description="expires")
+    def until(self, approval: Approval) -> SafeString:
+        """Until when it can be decided about."""
+        return pages.expiry_of(approval)
+
+    @admin.display(description="what became of it")
+    def state(self, approval: Approval) -> SafeString:
+        """Where it stands, who decided so and when."""
+        if approval.status == ApprovalStatus.PENDING:
+            return format_html("{} {}", pages.state_of(approval), pages.expiry_of(approval))
+        if not approval.decided_at:
+            return pages.state_of(approval)
+        by = f"by {cell(approval.decided_by)}"
+        return format_html(
+            '{} <span class="liy-age liy-wrap">{}</span> {}', pages.state_of(approval), by, when(approval.decided_at)
+        )  # fmt: skip

@@ -1,0 +1,124 @@
+"""What the page of a request tells of its run: the room of approvals does not know of runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from liyagent.approvals.admin import ApprovalAdmin
+from liyagent.approvals.models import Approval, ApprovalStatus
+from liyagent.approvals.pages import text_page
+from liyagent.approvals.shown import shortened
+from liyagent.core.errors import LiyagentError
+from runs.admin import state_of
+from runs.approved_run import loop_of
+from runs.checkpoint import START, sealer_of
+from runs.head import BODIES
+from runs.models import Call, Part, Run, RunStatus
+from runs.run_page import place_of
+from runs.unknown import unknown_calls
+
+MOST_UNKNOWN = 20
+TASK = "task"
+ASLEEP = (
+    "The run sleeps until this is decided, and holds no process meanwhile. Whatever is decided, it goes on then: "
+    "approved, it makes the call; rejected, its model is told why."
+)
+AWAKE = (
+    "The run waits for this and is being looked after just now; it goes to sleep again, or goes on."
+)
+WENT_ON = (
+    "The run did not wait: its model was told that the call is held, and went on without it. "
+    "If you approve, the call is made by a run of its own."
+)
+OVER = "The run that waited for this has ended."
+
+
+class RequestWithRunAdmin(ApprovalAdmin):
+    """Requests, with the runs that asked for them."""
+
+    def around(self, request: HttpRequest, approval: Approval) -> dict[str, Any]:
+        """Return the run and whether it sleeps, its task, what of it is in doubt, and what became of the call."""
+        run = Run.objects.defer(*BODIES).filter(id=approval.run_id).first()
+        made_in = Run.objects.defer(*BODIES).filter(correlation_id=approval.correlation_id, loop=loop_of(approval.id)).first()  # fmt: skip
+        unknown = unknown_of(approval)
+        task, why_none = task_of(run)
+        shown, left_out = shortened(task)
+        return {
+            "run": run,
+            "run_state": state_of(run) if run else "",
+            "made_in": made_in,
+            "sleep": sleep_of(approval, run),
+            "unknown": [(call, unknown_link(request, call)) for call in unknown[:MOST_UNKNOWN]],
+            "is_more_unknown": len(unknown) > MOST_UNKNOWN,
+            "task": shown,
+            "task_left_out": left_out,
+            "why_no_task": why_none,
+            "became": call_of(approval, made_in),
+            "replaced_by": replaced_by(approval, made_in),
+        }
+
+    def text_around(self, approval: Approval, asked: str, number: int) -> dict[str, Any] | None:
+        """Return a part of the run's task."""
+        if asked != TASK:
+            return None
+        task, _ = task_of(Run.objects.filter(id=approval.run_id).first())
+        return text_page("The task of the run", task, number)
+
+
+def sleep_of(approval: Approval, run: Run | None) -> str:
+    """Say whether the run waits for this, or went on."""
+    if not approval.run_waits:
+        return WENT_ON if approval.status == ApprovalStatus.PENDING else WENT_ON.partition(". If")[0] + "."  # fmt: skip
+    if run is None or run.is_ended:
+        return OVER
+    if approval.status != ApprovalStatus.PENDING:
+        return "The run waited for this, and goes on with what was decided."
+    return ASLEEP if run.status == RunStatus.WAITING else AWAKE
+
+
+def unknown_of(approval: Approval) -> list[Call]:
+    """Return the calls of unknown outcome of the run and of those of its root, newest first, at most 21."""
+    rows = unknown_calls().filter(correlation_id=approval.correlation_id)
+    return list(rows.defer("sealed", "outcome").order_by("-id")[: MOST_UNKNOWN + 1])
+
+
+def unknown_link(request: HttpRequest, call: Call) -> str:
+    """Return where on its run's page a call stands, nothing for those who may not see runs."""
+    if not request.user.has_perm("runs.view_run"):
+        return ""
+    return reverse("admin:runs_run_change", args=[call.run_id]) + place_of(call)
+
+
+def task_of(run: Run | None) -> tuple[str, str]:
+    """Return what the run was asked and, where that cannot be shown, why."""
+    if run is None:
+        return "", "The run is not stored any more."
+    part = Part.objects.filter(run_id=run.id, number=0).first()
+    if part is None:
+        return "", "The run has ended, and its words were not kept."
+    try:
+        start = sealer_of(run).open(bytes(part.sealed), kind=START, number=0)
+    except LiyagentError as error:
+        return "", f"It cannot be opened here: {error.title}"
+    return str(start["task"]), ""
+
+
+def call_of(approval: Approval, made_in: Run | None) -> Call | None:
+    """Return the mark of the call once it was sent: in the run that waited, else in the run of its own."""
+    if approval.consumed_at is None:
+        return None
+    calls = Call.objects.defer("sealed", "outcome")
+    if made_in is not None:
+        return calls.filter(run_id=made_in.id, step=1, index=0).first()
+    return calls.filter(run_id=approval.run_id, step=approval.step, index=approval.index).first()
+
+
+def replaced_by(approval: Approval, made_in: Run | None) -> str:
+    """Return the address of the request that was filed when this one went stale, nothing where there is none."""
+    runs = [approval.run_id, *([made_in.id] if made_in else [])]
+    rows = Approval.objects.filter(run_id__in=runs, replaces=approval.id)
+    later = rows.values_list("id", flat=True).first()
+    return reverse("admin:approvals_approval_change", args=[later]) if later else ""
