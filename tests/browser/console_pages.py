@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.browsing import Console
+from tests.browser.browsing import HEIGHT, WIDTH, Console
 from tests.browser.scene import HOSTILE
 
 ADDED = (
@@ -18,6 +18,7 @@ ADDED = (
 pytest_plugins = ("tests.browser.browsing",)
 # The scene is set within the first test: two processes start, and one is lost.
 pytestmark = pytest.mark.timeout(300)
+PHONE = {"width": 390, "height": 844}
 SIDEBAR = "#nav-sidebar-apps a"
 LISTS = (
     "agents/agent", "gateway/toolserver", "gateway/tool", "gateway/policy", "gateway/datapolicy", "auth/user", "auth/group",
@@ -30,7 +31,7 @@ def test_every_page_of_the_sidebar_is_well(console: Console) -> None:
     links = console.page.eval_on_selector_all(
         SIDEBAR, "all => all.map(it => it.getAttribute('href'))"
     )
-    assert len(links) == 15
+    assert len(links) == 16
     for link in links:
         console.open(link, f"list-{link.strip('/').replace('/', '-')}")
 
@@ -55,6 +56,22 @@ def test_a_write_in_doubt_leads_to_its_line_and_to_a_page_of_its_own(console: Co
     console.open("/admin/runs/call/")
     console.open(str(links.nth(1).get_attribute("href")), "row-runs-call")
     assert "told_unknown" not in page.inner_text("#content-main")
+
+
+def test_what_happened_to_a_write_is_asked_for_beside_what_is_known(console: Console) -> None:
+    console.open("/admin/runs/call/?doubt=unknown")
+    page = console.page
+    address = str(page.locator("#result_list tbody a").nth(1).get_attribute("href"))
+    console.open(address, "call-in-doubt")
+    assert "nobody knows whether it took effect" in page.inner_text("#known")
+    assert page.inner_text("#to-do").startswith("Look at ")
+    for name, picture in (("It happened", "call-happened"), ("It did not happen", "call-did-not")):
+        page.locator("#doubt").get_by_text(name, exact=True).click()
+        page.wait_for_load_state("networkidle")
+        console.check(picture)
+        console.picture(picture)
+        assert "Look at the vendor first" in page.inner_text("#content")
+        console.open(address)
 
 
 def test_what_was_done_stands_on_one_line_in_the_audit_log(console: Console) -> None:
@@ -91,6 +108,61 @@ def test_several_runs_are_stopped_after_a_confirmation(console: Console) -> None
     page.wait_for_load_state("networkidle")
     console.check("bulk stop")
     console.picture("bulk-stop")
+
+
+@pytest.mark.parametrize("name", ["plain", "hostile", "long"])
+def test_a_request_is_shown_as_it_is(console: Console, name: str) -> None:
+    address = f"/admin/approvals/approval/{console.scene.requests[name]}/change/"
+    console.open(address, f"request-{name}")
+    shown = console.page.inner_text("#content-main, #main, body")
+    assert "wants to call" in shown
+    assert not [it for it in "\u202e\u200b\u3164\x1b" if it in shown]
+    console.page.set_viewport_size(PHONE)
+    try:
+        console.open(address, f"request-{name}-phone")
+    finally:
+        console.page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+
+
+def test_hostile_arguments_look_like_what_they_are(console: Console) -> None:
+    console.open(f"/admin/approvals/approval/{console.scene.requests['hostile']}/change/")
+    page = console.page
+    warnings = page.inner_text("#warnings")
+    assert "RIGHT-TO-LEFT OVERRIDE" in warnings
+    assert "look alike" in warnings
+    arguments = page.inner_text("#arguments")
+    assert "⟨900 spaces⟩" in arguments.replace("\u00a0", " ")
+    assert "<script>alert(2)</script>" in arguments
+    # A line end within a value begins no line of the table.
+    assert page.locator("#arguments tbody tr").count() == 18
+    assert page.locator("#unknown a").count() >= 1
+    assert "1 other request" in page.inner_text("#same")
+
+
+def test_the_inbox_and_a_long_value_fit_a_phone(console: Console) -> None:
+    console.page.set_viewport_size(PHONE)
+    try:
+        console.open("/admin/approvals/approval/", "inbox-phone")
+        console.open("/admin/", "dashboard-phone")
+        long = console.scene.requests["long"]
+        console.open(f"/admin/approvals/approval/{long}/change/?show=1", "request-text-phone")
+    finally:
+        console.page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+
+
+def test_a_request_is_rejected_with_a_reason(console: Console) -> None:
+    twin = console.scene.requests["twin"]
+    console.open(f"/admin/approvals/approval/{twin}/change/")
+    page = console.page
+    page.fill("#reject input[name=reason]", "the host is not what it seems")
+    page.click("#reject button")
+    page.wait_for_load_state("networkidle")
+    console.check("a rejection")
+    console.picture("request-rejected")
+    assert "Rejected jira/create_issue" in page.inner_text("body")
+    console.open(f"/admin/approvals/approval/{twin}/change/", "request-decided")
+    assert page.locator("#decide").count() == 0
+    assert "the host is not what it seems" in page.inner_text("#history")
 
 
 @pytest.mark.parametrize("address", LISTS)

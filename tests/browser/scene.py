@@ -13,6 +13,7 @@ from uuid import UUID
 import psycopg
 
 from liyagent.launcher.ephemeral import DATABASE
+from tests.browser.requests import file_requests
 from tests.processes.place import Place, open_place
 
 # What a page must show as it is written, and neither obey nor hide.
@@ -41,7 +42,7 @@ INSERT INTO runs_run SELECT (jsonb_populate_record(r, jsonb_build_object('id', g
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """Where the console is, who logs in, and which runs there are. `unknown` has a write of unknown outcome."""
+    """Where the console is, who logs in, and which runs and requests there are. `unknown` has a write of unknown outcome."""
 
     url: str
     name: str
@@ -49,6 +50,7 @@ class Scene:
     unknown: UUID
     answered: UUID
     tool: int
+    requests: dict[str, UUID]
 
 
 @contextmanager
@@ -75,6 +77,7 @@ def open_scene(directory: Path) -> Iterator[Scene]:
             ).fetchone()
         assert tool is not None
         env = place.stage.env
+        requests = file_requests(place, unknown=unknown)
         yield Scene(
             url=place.stage.url("B"),
             name="admin",
@@ -82,6 +85,7 @@ def open_scene(directory: Path) -> Iterator[Scene]:
             unknown=unknown,
             answered=answered,
             tool=tool[0],
+            requests=requests,
         )
 
 
