@@ -43,6 +43,8 @@ EVENTS: Mapping[str, str] = {
     "gap": "Events are missing here",
     "step": "A model step",
     "tool.call": "A call",
+    "approval.requested": "A call waits for a person",
+    "approval.decided": "A person decided about a call",
     "call.settled": "A person said what happened to a call",
 }
 FACTS: Mapping[str, str] = {
@@ -56,6 +58,11 @@ FACTS: Mapping[str, str] = {
     "input_tokens": "tokens in",
     "output_tokens": "tokens out",
     "withheld": "not shown to you",
+    "approval": "request",
+    "by": "by whom",
+    "digest": "digest of what is asked for",
+    "ceiling": "digest of the most it may use",
+    "run_as": "runs as",
 }
 
 
