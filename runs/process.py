@@ -16,6 +16,7 @@ import uvicorn
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
+from liyagent.approvals.deliver import deliver_due
 from liyagent.core.database import close_hot_pool
 from liyagent.core.errors import LiyagentError
 from liyagent.core.readiness import STATE
@@ -100,6 +101,7 @@ class Process:
         self._start("runner", self.runner.take_until_drained)
         self._start("carriers", lambda: self.carriers.look_until(self.runner.draining))
         self._start("late look", self._look_late)
+        self._start("notices", self._tell_notices)
         threading.Thread(target=warm_up, name="warm up", daemon=True).start()
         STATE.reasons.discard("starting")
         self.web.run()
@@ -118,6 +120,16 @@ class Process:
                 look_late()
             except (psycopg.Error, DatabaseError, InterfaceError, LiyagentError):
                 logger.exception("a late look went wrong; the next goes on")
+
+    def _tell_notices(self) -> None:
+        """On a thread of its own, since a receiver may be slow; each notice is claimed, so every process may."""
+        while not self.ended.wait(settings.LIYAGENT.sweep_seconds):
+            try:
+                deliver_due(give_up=self.ended.is_set)
+            except (psycopg.Error, DatabaseError, InterfaceError, LiyagentError):
+                logger.exception("notices of approvals were not told; the next look goes on")
+            finally:
+                connection.close()
 
     def _start(self, name: str, work: Callable[[], None]) -> None:
         thread = LastingThread(

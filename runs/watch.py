@@ -12,6 +12,8 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
 from liyagent.approvals.decide import expire_due
+from liyagent.approvals.notice import remind_due
+from liyagent.approvals.outbox import forget_old
 from liyagent.core.database import direct_connection
 from liyagent.leases.holding import neighbours, prune_holders
 from liyagent.leases.identity import Identity, is_over, sees_all_processes
@@ -91,6 +93,8 @@ class Watch:
         for run, status, key_id in self._sql().execute(PAUSE).fetchall():
             logger.error("run %s is %s: sealing key %s", run, status, key_id)
         expire_due()
+        remind_due()
+        forget_old()
         prune_holders(older_than_seconds=PRUNE_AFTER_SECONDS)
         ring_sweep(self.runner.holder)
 

@@ -29,7 +29,7 @@ def unit(name: str) -> dict[str, list[str]]:
 
 def test_a_process_gets_the_time_that_its_drain_may_take(tmp_path: Path) -> None:
     drain = read_conf(NEEDED, base_dir=tmp_path).drain_seconds
-    threads = 6 * 2  # each is waited for two seconds
+    threads = 7 * 2  # each is waited for two seconds
     most = 2 * drain + HAND_OVER_SECONDS + WEB_GRACE_SECONDS + CARRIER_GRACE_SECONDS
     (seconds,) = unit(UNITS[0])["TimeoutStopSec"]
     assert int(seconds) >= most + CLUSTER_GRACE_SECONDS + threads

@@ -12,10 +12,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """One request, as it came."""
+    """One request, as it came; `port` is its sender's."""
 
     headers: dict[str, str]
     body: bytes
+    port: int
 
     @property
     def webhook_id(self) -> str:
@@ -41,7 +42,7 @@ class Receiver:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                request = Received(headers=headers, body=body)
+                request = Received(headers=headers, body=body, port=self.client_address[1])
                 receiver.received.append(request)
                 receiver.on_request(request)
                 self.send_response(receiver.status)
