@@ -6,14 +6,17 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
+from psycopg.errors import LockNotAvailable
 
 from liyagent.approvals.errors import (
     AlreadyDecided,
+    ApprovalExpired,
     ApprovalNotFound,
     KindUnknown,
     NotYours,
     OwnRequest,
+    RunIsOver,
 )
 from liyagent.approvals.handlers import HANDLERS
 from liyagent.approvals.models import Approval, ApprovalStatus
@@ -99,7 +102,7 @@ def expire(approval_id: UUID) -> Approval:
 
 
 def expire_due(*, limit: int = 200) -> int:
-    """Let each request whose time has passed expire, and return how many did."""
+    """Let each request whose time has passed expire, and return how many did; one whose run is in use waits its turn."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT approval FROM liyagent_expired_approvals(%s)", [limit])
         due = [row[0] for row in cursor.fetchall()]
@@ -107,7 +110,11 @@ def expire_due(*, limit: int = 200) -> int:
     for approval_id in due:
         try:
             expire(approval_id)
-        except (AlreadyDecided, KindUnknown):
+        except (AlreadyDecided, ApprovalExpired, RunIsOver, KindUnknown):
+            continue
+        except OperationalError as error:
+            if not isinstance(error.__cause__, LockNotAvailable):
+                raise
             continue
         count += 1
     return count
@@ -135,6 +142,9 @@ def _decided(
         if approval.kind not in HANDLERS:
             raise KindUnknown(f"its kind is {approval.kind}", approval=approval.id)
         with connection.cursor() as cursor:
+            if status is ApprovalStatus.EXPIRED:
+                # The leader's tick: who holds a head for long, holds up nobody else's recovery.
+                cursor.execute("SET LOCAL lock_timeout = '100ms'")
             cursor.execute(
                 "SELECT run FROM liyagent_decide(%s, %s, %s, %s, %s)",
                 [approval_id, status.value, actor, reason, digest],

@@ -206,11 +206,14 @@ BEGIN
     RETURN QUERY SELECT v_stop, liyagent_config_version();
 END $$;
 
--- Requests whose time has passed, each by its own decision.
-CREATE FUNCTION liyagent_expired_approvals(p_limit int) RETURNS TABLE (approval uuid) LANGUAGE sql STABLE AS $$
-    SELECT a.id FROM approvals_approval a WHERE a.status = 'pending' AND a.expires_at <= liyagent_now()
-        ORDER BY a.expires_at LIMIT p_limit
-$$;
+-- Requests whose time has passed, each by its own decision. The time is read once: held against a volatile function, every
+-- open request would be looked at.
+CREATE FUNCTION liyagent_expired_approvals(p_limit int) RETURNS TABLE (approval uuid) LANGUAGE plpgsql STABLE AS $$
+DECLARE v_now timestamptz := liyagent_now();
+BEGIN
+    RETURN QUERY SELECT a.id FROM approvals_approval a WHERE a.status = 'pending' AND a.expires_at <= v_now
+        ORDER BY a.expires_at LIMIT p_limit;
+END $$;
 
 -- The run that makes a call approved after its own run went on: started with the step already taken, in the decision's
 -- own transaction. One a request, by (correlation, loop).
