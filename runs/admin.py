@@ -21,6 +21,7 @@ from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
 from liyagent.leases.models import Holder
+from runs.approved_run import is_approved_run
 from runs.doubts_admin import as_uuid
 from runs.filters import (
     ByAgent,
@@ -32,8 +33,9 @@ from runs.filters import (
     looked_through,
 )
 from runs.head import BODIES, lease_of, takeovers_of
-from runs.models import Run, RunStatus
-from runs.run_page import MOST_UNKNOWN, answer_shown, page_of, unknown_of
+from runs.kin import children_of
+from runs.models import ROOT_LOOP, Run, RunStatus
+from runs.run_page import MOST_UNKNOWN, add_children, answer_shown, page_of, unknown_of
 from runs.stop import stop_run
 from runs.unknown import with_unknown_writes
 
@@ -179,6 +181,9 @@ class RunAdmin(ReadOnlyAdmin):
         with_words = request.user.has_perm(READ_WORDS)
         answer, no_answer = answer_shown(run) if with_words else ("", "")
         unknown = unknown_of(run)
+        children, has_more_children = children_of(run)
+        page = page_of(run, page_asked(request), with_words=with_words)
+        add_children(page, children)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -194,7 +199,10 @@ class RunAdmin(ReadOnlyAdmin):
             "unknown": unknown,
             "is_unknown_cut": len(unknown) == MOST_UNKNOWN,
             "takeovers": takeovers_of(run),
-            "page": page_of(run, page_asked(request), with_words=with_words),
+            "children": [{**it, "pill": status_pill(it["status"])} for it in children],
+            "has_more_children": has_more_children,
+            "is_handed_down": run.loop != ROOT_LOOP and not is_approved_run(run),
+            "page": page,
             "may_stop": self.has_stop_permission(request)
             and not run.is_ended
             and not run.stop_requested,
@@ -288,7 +296,12 @@ def state_of(run: Run) -> SafeString:
     """Return a run's status in words."""
     if run.stop_requested and not run.is_ended:
         return pill(f"{run.status}, asked to stop", WARN)
-    return pill(run.status, STATES.get(RunStatus(run.status), QUIET))
+    return status_pill(run.status)
+
+
+def status_pill(status: str) -> SafeString:
+    """Return a status as it is shown."""
+    return pill(status, STATES.get(RunStatus(status), QUIET))
 
 
 def moments_of(run: Run) -> tuple[tuple[str, Any], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -61,6 +61,7 @@ class ShownCall:
     settled_at: datetime | None = None
     late_look_at: datetime | None = None
     late_finding: str = ""
+    child: Mapping[str, Any] | None = None
 
     @property
     def is_unknown(self) -> bool:
@@ -130,6 +131,14 @@ def page_of(run: Run, number: int, *, with_words: bool) -> ShownPage:
         pages=pages,
         is_truncated=len(told) > MOST_EVENTS or len(marks) > MOST_MARKS,
     )
+
+
+def add_children(page: ShownPage, children: Sequence[Mapping[str, Any]]) -> None:
+    """Put each child beside the call that handed it its work."""
+    by_key = {it["loop"]: it for it in children}
+    for step in page.steps:
+        for call in step.calls:
+            call.child = by_key.get(call.key)
 
 
 def unknown_of(run: Run) -> list[Call]:
