@@ -120,6 +120,14 @@ UNION ALL SELECT 'server_unreadable_oldest_seconds', {NONE},
 UNION ALL SELECT 'agents_contained', {NONE}, count(*)::float FROM (
     SELECT 1 FROM agents_agent a WHERE a.is_contained LIMIT {MOST_COUNTED}) AS it
 UNION ALL SELECT 'everything_contained', {NONE}, c.is_contained::int::float FROM agents_configversion c
+UNION ALL SELECT 'undelivered_notices', ARRAY['failing'], count(*)::float FROM (
+    SELECT 1 FROM approvals_notice n WHERE n.state = 'pending' AND n.failures > 0
+    ORDER BY n.created_at LIMIT {MOST_COUNTED}) AS it
+UNION ALL SELECT 'undelivered_notices', ARRAY['dead'], count(*)::float FROM (
+    SELECT 1 FROM approvals_notice n WHERE n.state = 'dead' ORDER BY n.settled_at LIMIT {MOST_COUNTED}) AS it
+UNION ALL SELECT 'approval_notice_oldest_seconds', {NONE},
+    coalesce(extract(epoch FROM liyagent_now() - (SELECT n.created_at FROM approvals_notice n
+        WHERE n.state = 'pending' AND n.failures > 0 ORDER BY n.created_at LIMIT 1)), 0)::float
 """  # noqa: S608 - constants
 
 QUESTIONS = (RUNS, QUEUE, RUNNING, WRITES, HOLDERS, CONFIGURATION)

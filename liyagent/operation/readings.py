@@ -93,4 +93,11 @@ READINGS: Mapping[str, Reading] = {
     ),
     "agents_contained": Reading(told="Agents that are contained."),
     "everything_contained": Reading(told="1 while everything is contained, else 0."),
+    "undelivered_notices": Reading(
+        told="Notices of approvals that were not delivered: failing (tried again), dead (given up after a day, kept for a month); 10,000 at most.",
+        labels=("state",),
+    ),
+    "approval_notice_oldest_seconds": Reading(
+        told="Seconds since what the oldest notice tells that could not be delivered so far; 0 where there is none."
+    ),
 }
