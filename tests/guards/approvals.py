@@ -1,0 +1,214 @@
+"""The guards of what waits for a person: one decision, of what was shown, by who may; made once and only as it was approved."""
+
+from __future__ import annotations
+
+from tests.guards.guard import Guard
+
+DISPATCH, APPROVE, DECIDE = (
+    "runs/dispatch.py",
+    "runs/sql/approve.sql",
+    "liyagent/approvals/decide.py",
+)
+LOOP = "runs/loop.py"
+HERE = "tests/unit/approvals/"
+CHECKED = f"{HERE}test_dispatch.py::"
+RESENDS = f"{HERE}test_resends.py::"
+RESERVED = f"{HERE}test_reserve.py::"
+WAKES = f"{HERE}test_wakes.py::"
+DECIDED = f"{HERE}test_decide.py::"
+OF_ITS_OWN = f"{HERE}test_approved_runs.py::"
+STALE = f"{CHECKED}test_what_is_no_longer_as_it_was_approved_is_not_sent_and_is_asked_anew_once"
+UNRESERVED = f"{RESERVED}test_what_changed_just_before_leaves_it_unreserved"
+LOST = f"{RESERVED}test_an_attempt_that_lost_the_run_reserves_and_spoils_nothing"
+
+APPROVALS: tuple[Guard, ...] = (
+    Guard(
+        name="approval: the digest of what was shown",
+        file=DISPATCH,
+        search="    if not changed and approval.digest != approval_digest(verdict, payload):",
+        replace="    if False:",
+        tests=(f"{CHECKED}test_a_request_whose_digest_was_edited_is_not_what_was_decided",),
+    ),
+    Guard(
+        name="approval: the arguments that were filed",
+        file=DISPATCH,
+        search='            ("the arguments", mark.payload.args, payload.args),\n',
+        replace="",
+        tests=(STALE,),
+    ),
+    Guard(
+        name="approval: the place of its request",
+        file=DISPATCH,
+        search="(rows[0].run_id, rows[0].step, rows[0].index) == (row.run_id, row.step, row.index)",
+        replace="True",
+        tests=(f"{CHECKED}test_a_request_that_names_another_call_s_place_breaks_the_checkpoint",),
+    ),
+    Guard(
+        name="approval: the call that its own run makes",
+        file="runs/approved_run.py",
+        search="    if mark.approval != str(approval.id):",
+        replace="    if False:",
+        tests=(f"{OF_ITS_OWN}test_a_request_that_was_made_to_name_another_call_is_not_approved",),
+    ),
+    Guard(
+        name="approval: its time",
+        file=DISPATCH,
+        search="    if approval.expires_at <= now:",
+        replace="    if False:",
+        tests=(STALE,),
+    ),
+    Guard(
+        name="approval: who decided still may",
+        file=DISPATCH,
+        search="    return _standing(approval)\n",
+        replace='    return ""\n',
+        tests=(STALE,),
+    ),
+    Guard(
+        name="approval: policies, principal and ceiling",
+        file=DISPATCH,
+        search="    changed += authority_changed(approval, verdict, policy)\n",
+        replace="",
+        tests=(STALE,),
+    ),
+    Guard(
+        name="approval: a re-send on what it was approved on",
+        file=DISPATCH,
+        search="        return not authority_changed(self.approval, verdict, policy) and not _standing(\n",
+        replace="        return True or not _standing(\n",
+        tests=(
+            f"{RESENDS}test_what_it_was_approved_on_has_changed_so_it_is_not_sent_again",
+            f"{RESENDS}test_a_change_after_the_resume_has_judged_is_heeded_at_the_mark",
+        ),
+    ),
+    Guard(
+        name="approval: hooks are asked again",
+        file=DISPATCH,
+        search="        call = replace(call, problem=ask_first(call))\n",
+        replace="        pass\n",
+        tests=(
+            f"{OF_ITS_OWN}test_hooks_are_asked_again_before_an_approved_call_and_hear_what_came_of_it",
+        ),
+    ),
+    Guard(
+        name="approval: its own run asks whether it may go on",
+        file=LOOP,
+        search="        is_resume = self.run.attempt > 1 or is_approved_run(self.run)\n",
+        replace="        is_resume = self.run.attempt > 1\n",
+        tests=(
+            f"{OF_ITS_OWN}test_whose_authority_is_gone_makes_no_call_and_leaves_no_open_approval",
+        ),
+    ),
+    Guard(
+        name="wake: before the decision",
+        file=APPROVE,
+        search="    PERFORM liyagent_wake(v_run);\n    SELECT r.* INTO v_head",
+        replace="    PERFORM 1 FROM approvals_approval a WHERE a.id = p_approval FOR UPDATE;\n"
+        "    PERFORM liyagent_wake(v_run);\n    SELECT r.* INTO v_head",
+        tests=(f"{WAKES}test_a_decision_that_waits_for_the_head_holds_nothing_of_the_request",),
+    ),
+    Guard(
+        name="wake: at every decision",
+        file=APPROVE,
+        search="    PERFORM liyagent_wake(v_run);\n    SELECT r.* INTO v_head",
+        replace="    SELECT r.* INTO v_head",
+        tests=(
+            f"{WAKES}test_a_decision_that_waited_for_a_run_going_to_sleep_wakes_it",
+            f"{WAKES}test_a_decision_on_the_run_s_way_to_sleep_ends_the_run",
+        ),
+    ),
+    Guard(
+        name="wake: a CASE on the head",
+        file=APPROVE,
+        search="CASE WHEN r.wakes <> p_wakes OR r.stop_requested THEN",
+        replace="CASE WHEN r.stop_requested THEN",
+        tests=(
+            f"{WAKES}test_a_wait_that_waited_for_a_decision_under_way_does_not_sleep",
+            f"{WAKES}test_a_decision_on_the_run_s_way_to_sleep_ends_the_run",
+        ),
+    ),
+    Guard(
+        name="wake: a stop keeps it awake",
+        file=APPROVE,
+        search="CASE WHEN r.wakes <> p_wakes OR r.stop_requested THEN",
+        replace="CASE WHEN r.wakes <> p_wakes THEN",
+        tests=(f"{WAKES}test_a_stop_of_a_run_that_waits_ends_it_and_withdraws_its_request",),
+    ),
+    Guard(
+        name="reserve: what is approved",
+        file=APPROVE,
+        search="WHERE a.id = p_approval AND a.status = 'approved' AND a.expires_at > v_now;\n        END IF;",
+        replace="WHERE a.id = p_approval AND a.expires_at > v_now;\n        END IF;",
+        tests=(f"{RESERVED}test_what_is_not_approved_is_not_reserved",),
+    ),
+    Guard(
+        name="reserve: in its time",
+        file=APPROVE,
+        search="AND a.status = 'approved' AND a.expires_at > v_now;\n        END IF;",
+        replace="AND a.status = 'approved';\n        END IF;",
+        tests=(UNRESERVED,),
+    ),
+    Guard(
+        name="reserve: by the configuration it was judged by",
+        file=APPROVE,
+        search="        IF NOT v.stop_requested AND v_config = p_config THEN\n",
+        replace="        v_config := p_config;\n        IF NOT v.stop_requested THEN\n",
+        tests=(UNRESERVED,),
+    ),
+    Guard(
+        name="reserve: its fence",
+        file=APPROVE,
+        search="        WHERE r.id = p_run AND r.attempt = p_attempt AND r.status = 'running'\n"
+        "            AND r.sequence IN",
+        replace="        WHERE r.id = p_run AND r.status = 'running'\n            AND r.sequence IN",
+        tests=(LOST,),
+    ),
+    Guard(
+        name="spoil: its fence",
+        file=APPROVE,
+        search="        WHERE r.id = p_run AND r.attempt = p_attempt AND r.status = 'running' FOR NO KEY UPDATE;\n"
+        "    IF NOT FOUND THEN RETURN; END IF;\n    UPDATE approvals_approval",
+        replace="        WHERE r.id = p_run FOR NO KEY UPDATE;\n"
+        "    IF NOT FOUND THEN RETURN; END IF;\n    UPDATE approvals_approval",
+        tests=(LOST,),
+    ),
+    Guard(
+        name="decide: what is open",
+        file=APPROVE,
+        search="        WHERE a.id = p_approval AND a.status = 'pending'\n",
+        replace="        WHERE a.id = p_approval\n",
+        tests=(
+            f"{HERE}test_races.py::test_of_two_who_approve_at_the_same_moment_one_decides",
+            f"{HERE}test_races.py::test_of_an_approval_and_the_end_of_its_run_one_settles_the_request",
+        ),
+    ),
+    Guard(
+        name="decide: not one's own request",
+        file=DECIDE,
+        search="        _refuse_own(approval, status, actor)\n",
+        replace="",
+        tests=(
+            f"{DECIDED}test_nobody_approves_what_they_asked_for_but_may_reject_it",
+            f"{DECIDED}test_nobody_approves_what_runs_as_them",
+        ),
+    ),
+    Guard(
+        name="expiry: one held head holds up no other",
+        file=DECIDE,
+        search="                cursor.execute(\"SET LOCAL lock_timeout = '100ms'\")\n",
+        replace="                cursor.execute(\"SET LOCAL statement_timeout = '5s'\")\n",
+        tests=(
+            f"{HERE}test_expiry.py::test_a_run_that_somebody_holds_up_does_not_hold_up_the_others",
+        ),
+    ),
+    Guard(
+        name="end: what it waits for is withdrawn",
+        file="runs/sql/step.sql",
+        search="        v_withdrawn := liyagent_withdraw(p_run, v.own_loop, v.correlation_id, v.mission, v.request_id);\n",
+        replace="",
+        tests=(
+            f"{WAKES}test_a_stop_of_a_run_that_waits_ends_it_and_withdraws_its_request",
+            f"{OF_ITS_OWN}test_an_approved_run_that_is_stopped_makes_no_call",
+        ),
+    ),
+)
