@@ -30,7 +30,7 @@ from runs.head import BODIES
 from runs.late_look import FOUND, NO_READER, NOT_FOUND
 from runs.marks import open_mark
 from runs.models import Call, Intent, Run
-from runs.settle_by_person import BY_PERSON, HELD, OWN, find_call
+from runs.settle_by_person import BY_PERSON, OWN, find_call
 
 STATES: Mapping[str, str] = {"unknown": Fate.UNKNOWN.value, "open": ""}
 FILTERS = ("server", "tool", "agent", "run", "mission", "state", *PAGING)
@@ -216,5 +216,6 @@ def _to_do(doubt: Doubt) -> str:
             return "Look at the run of its sub-agent, then say what happened."
         return f"Look at {call.server} for the step key, or for what was made at that time; then say what happened."
     if doubt.state == "open":
-        return HELD if call.intent == Intent.HELD else "Wait: nobody can settle it but its run."
+        is_held = call.intent == Intent.HELD
+        return "Decide about its request." if is_held else "Wait: nobody can settle it but its run."
     return ""

@@ -37,7 +37,15 @@ IN_DOUBT = (None, ByDoubt.UNKNOWN, ByDoubt.UNSETTLED)
 LOOK_FIRST = "Look at the vendor first: for a record with the step key, or one made about the time of the mark. Your word is final."
 
 
-class HappenedForm(ReasonForm):
+class WordForm(ReasonForm):
+    """What was looked at, and seen."""
+
+    def clean_reason(self) -> str:
+        """Return it on one line, as it is kept."""
+        return " ".join(str(self.cleaned_data["reason"]).split())
+
+
+class HappenedForm(WordForm):
     """Why, and what the call returned."""
 
     result = forms.CharField(
@@ -64,8 +72,8 @@ class HappenedForm(ReasonForm):
 class CallAdmin(ReadOnlyAdmin):
     """Marked writes; where nothing is chosen those in doubt, the oldest first."""
 
-    list_display = ("run_link", "call", "state", "known", "marked", "looked_again", "key")
-    list_display_links = ("call",)
+    list_display = ("run_link", "listed_call", "state", "known", "marked")
+    list_display_links = ("listed_call",)
     list_filter = (ByDoubt, "intent")
     search_fields = ("run_id",)
     search_help_text = "A run's id, or a step key (of the newest 20,000 marked writes), in full"
@@ -153,7 +161,7 @@ class CallAdmin(ReadOnlyAdmin):
     def did_not(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask why; then settle it as failed."""
         call = self.row_or_404(request, object_id)
-        form = ReasonForm(request.POST if request.method == "POST" else None)
+        form = WordForm(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
             actor, reason = request.user.get_username(), form.cleaned_data["reason"]
             return self._say(
@@ -173,7 +181,7 @@ class CallAdmin(ReadOnlyAdmin):
     def look_again(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask why; then have the vendor asked once more."""
         call = self.row_or_404(request, object_id)
-        form = ReasonForm(request.POST if request.method == "POST" else None)
+        form = WordForm(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
             actor, reason = request.user.get_username(), form.cleaned_data["reason"]
             self.carry_out(
@@ -207,13 +215,20 @@ class CallAdmin(ReadOnlyAdmin):
                 self.message_user(request, told, messages.WARNING)
         return HttpResponseRedirect(self.page_address(call))
 
+    @admin.display(description="call")
+    def listed_call(self, call: Call) -> SafeString:
+        """Server and tool, where in the run, and the key to look for at the vendor."""
+        return format_html(
+            '{} <span class="liy-mono liy-wrap">{}</span>', self.call(call), call.step_key
+        )
+
     @admin.display(description="what is known")
     def known(self, call: Any) -> SafeString:
         """One line, and what to do."""
         run = Run(id=call.run_id, status=call.run_status) if call.run_status else None
         doubt = Doubt(call=call, run=run)
         return format_html(
-            '<span class="liy-wrap">{}</span> <strong class="liy-wrap">{}</strong>',
+            "{} <strong>{}</strong>",
             cell(doubt.known),
             cell(doubt.to_do) if doubt.to_do else "",
         )
@@ -224,7 +239,7 @@ class CallAdmin(ReadOnlyAdmin):
         if not call.settled_by:
             return format_html("{}", "nothing so far")
         return format_html(
-            '{} <span class="liy-wrap">{}</span>', cell(call.settled_by), cell(call.settled_reason)
+            '{}: <span class="liy-wrap">{}</span>', cell(call.settled_by), cell(call.settled_reason)
         )
 
     def get_search_results(

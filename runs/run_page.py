@@ -14,6 +14,7 @@ from events.words import without_words
 from liyagent.core.tables import visible
 from runs.head import answer_of
 from runs.models import Call, Run
+from runs.settle_by_person import BY_PERSON
 from runs.unknown import UNKNOWN
 from runs.wording import fact_in_words, fact_named
 
@@ -78,7 +79,7 @@ class ShownCall:
         """How long it took, in words."""
         if self.milliseconds:
             return f"{self.milliseconds} ms"
-        if self.marked_at and self.settled_at:
+        if self.marked_at and self.settled_at and self.settlement != BY_PERSON:
             return f"{(self.settled_at - self.marked_at).total_seconds() * 1000:.0f} ms"
         return "-"
 

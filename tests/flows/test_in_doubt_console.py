@@ -136,6 +136,14 @@ def test_a_result_is_json_or_plain_words(
     assert open_outcome(sealer_of(run), call).result == kept
 
 
+def test_a_reason_typed_on_two_lines_is_kept_on_one(settler: Client, call: Call) -> None:
+    settler.post(ask(call, "did_not"), {**SAID, "reason": "no issue\r\nof that hour"})
+    call.refresh_from_db()
+    assert call.settled_reason == "no issue of that hour"
+    page = words(text(settler.get(f"/admin/runs/run/{call.run_id}/change/")))
+    assert " ms " not in page
+
+
 def test_a_result_that_cannot_be_kept_is_told_of(settler: Client, call: Call) -> None:
     page = text(settler.post(ask(call, "happened"), {**SAID, "result": "[" * 200 + "]" * 200}))
     assert "cannot be kept" in page
