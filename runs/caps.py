@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from runs.authority import AgentNow
@@ -20,13 +21,19 @@ def check_calls(agent: AgentNow, counters: Counters) -> None:
         raise _reached(EndError.CAP_CALLS, f"{agent.max_calls} calls", asked)
 
 
-def check_time(agent: AgentNow, *, started: datetime, now: datetime) -> None:
-    """Before a call or model step. Raises `MayNotGoOn` where the run is too old, waits included.
+def check_time(
+    agent: AgentNow, *, started: datetime, now: datetime, waited: Callable[[], float]
+) -> None:
+    """Before a call or model step. Raises `MayNotGoOn` where the run is too old, waits included but those for people.
 
-    `now` is the database's time.
+    `now` is the database's time; `waited` says for how many seconds people were waited for, and is asked only where it
+    matters.
     """
     age = (now - started).total_seconds()
-    if agent.max_seconds and age >= agent.max_seconds:
+    if not agent.max_seconds or age < agent.max_seconds:
+        return
+    age -= waited()
+    if age >= agent.max_seconds:
         raise _reached(
             EndError.CAP_SECONDS, f"{agent.max_seconds} seconds", f"{age:.0f} have passed"
         )

@@ -10,6 +10,8 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
 
 from django.db import DatabaseError
 
@@ -57,6 +59,7 @@ from runs.requested import requested_call
 from runs.resume import Left, left_by, record_resume
 from runs.scope import RunScope
 from runs.step import asked_for, count_step, write_step
+from runs.waited import seconds_waited
 
 logger = logging.getLogger(__name__)
 
@@ -302,11 +305,15 @@ class Attempt:
             self._release(is_handover=True, until_settled=False)
         agent = self._agent()
         now = self.checkpoint.database_time()
-        check_time(agent, started=self.run.created_at, now=now)
+        self._check_time(agent, started=self.run.created_at, now=now)
         root = self._root()
         if root is not None and self.family is not None and self.family.started is not None:
-            check_time(root, started=self.family.started, now=now)
+            self._check_time(root, started=self.family.started, now=now)
         return agent
+
+    def _check_time(self, agent: AgentNow, *, started: datetime, now: datetime) -> None:
+        waited = partial(seconds_waited, self.checkpoint, since=started)
+        check_time(agent, started=started, now=now, waited=waited)
 
     def _check(self, check: Callable[[AgentNow, Counters], None], agent: AgentNow) -> None:
         """Hold what was used against the agent's caps, and what its whole family used against the root's."""

@@ -53,7 +53,7 @@ KEEPING: tuple[Guard, ...] = (
     Guard(
         name="a run grows no older than allowed",
         file="runs/loop.py",
-        search="        check_time(agent, started=self.run.created_at, now=now)\n",
+        search="        self._check_time(agent, started=self.run.created_at, now=now)\n",
         replace="",
         tests=(f"{CAPS}test_a_run_grows_no_older_than_allowed_waits_included",),
     ),
