@@ -35,7 +35,7 @@ from runs.filters import (
 from runs.head import BODIES, lease_of, takeovers_of
 from runs.kin import children_of
 from runs.models import ROOT_LOOP, Run, RunStatus
-from runs.run_page import MOST_UNKNOWN, add_children, answer_shown, page_of, unknown_of
+from runs.run_page import MOST_UNKNOWN, answer_shown, page_of, unknown_of
 from runs.stop import stop_run
 from runs.unknown import with_unknown_writes
 
@@ -182,8 +182,6 @@ class RunAdmin(ReadOnlyAdmin):
         answer, no_answer = answer_shown(run) if with_words else ("", "")
         unknown = unknown_of(run)
         children, has_more_children = children_of(run)
-        page = page_of(run, page_asked(request), with_words=with_words)
-        add_children(page, children)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -202,7 +200,7 @@ class RunAdmin(ReadOnlyAdmin):
             "children": [{**it, "pill": status_pill(it["status"])} for it in children],
             "has_more_children": has_more_children,
             "is_handed_down": run.loop != ROOT_LOOP and not is_approved_run(run),
-            "page": page,
+            "page": page_of(run, page_asked(request), with_words=with_words),
             "may_stop": self.has_stop_permission(request)
             and not run.is_ended
             and not run.stop_requested,

@@ -11,6 +11,7 @@ from typing import Any
 from django.db import connection
 
 from events.words import without_words
+from liyagent.agents.sub_agents import SUB_AGENTS
 from liyagent.core.tables import visible
 from runs.head import answer_of
 from runs.models import Call, Run
@@ -126,20 +127,13 @@ def page_of(run: Run, number: int, *, with_words: bool) -> ShownPage:
         _add_mark(steps.setdefault(mark["step"], ShownStep(number=mark["step"])), mark)
     for step in steps.values():
         step.calls.sort(key=lambda it: it.index)
+    _add_children(run, [call for step in steps.values() for call in step.calls])
     return ShownPage(
         steps=[steps[it] for it in sorted(steps)],
         number=number,
         pages=pages,
         is_truncated=len(told) > MOST_EVENTS or len(marks) > MOST_MARKS,
     )
-
-
-def add_children(page: ShownPage, children: Sequence[Mapping[str, Any]]) -> None:
-    """Put each child beside the call that handed it its work."""
-    by_key = {it["loop"]: it for it in children}
-    for step in page.steps:
-        for call in step.calls:
-            call.child = by_key.get(call.key)
 
 
 def unknown_of(run: Run) -> list[Call]:
@@ -236,6 +230,16 @@ def _call_of(told: Mapping[str, Any], at: datetime) -> ShownCall:
         result=shown_words(told.get("result")),
         settled_at=at,
     )
+
+
+def _add_children(run: Run, calls: Sequence[ShownCall]) -> None:
+    """Put each child beside the call that handed it its work; nothing is asked where none did."""
+    by_key = {it.key: it for it in calls if it.key and it.name.startswith(SUB_AGENTS)}
+    if not by_key:
+        return
+    children = Run.objects.filter(correlation_id=run.correlation_id, loop__in=list(by_key))
+    for child in children.values("id", "loop", "status")[:MOST_MARKS]:
+        by_key[child["loop"]].child = child
 
 
 def _add_mark(step: ShownStep, mark: Mapping[str, Any]) -> None:

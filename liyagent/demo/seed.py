@@ -30,6 +30,7 @@ TASKS = {
     "triage-keyed": "Disk usage of /var on web-17 is at 91%. Find out why and bring it below 50%.",
     "triage-readable": "Disk usage of /var on web-17 is at 91%. File what has to be done.",
     "triage-blind": "Disk usage of /var on web-17 is at 91%. File the changes that the fix needs.",
+    "triage-lead": "Disk usage of /var on web-17 is at 91%. See to it that it is dealt with, now and for good.",
     "triage-mixed": "Checkout takes longer than 2 s in eu-1 since 14:05. Find the cause and tell everybody.",
 }
 

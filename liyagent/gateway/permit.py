@@ -10,6 +10,7 @@ from django.db import transaction
 
 from liyagent.agents.errors import AgentUnknown
 from liyagent.agents.models import Agent
+from liyagent.agents.sub_agents import SERVER, SUB_AGENTS
 from liyagent.core.errors import BadInput, NotFound
 from liyagent.gateway.approve import find_tool
 from liyagent.gateway.models import Policy, Tool
@@ -36,7 +37,8 @@ class Permitted:
 
 
 def permit(agent: str, pattern: str, *, reads_only: bool, actor: str, note: str = "") -> Permitted:
-    """Permit an agent the tools of a pattern: `server/tool`, `server/*`, `*`, or `server/get_*` as offered now.
+    """Permit an agent the tools of a pattern: `server/tool`, `server/*`, `*`, or `server/get_*` as offered now;
+    `agents/<key>` and `agents/*` for work handed to other agents.
 
     The set in force gets the policy as its next version; where none is, the set `main` begins with it. Raises
     `AgentUnknown`, `NotFound` for a server or tool, `BadInput`.
@@ -76,12 +78,23 @@ def _resource(pattern: str) -> tuple[str, str]:
     server, _, tool = pattern.partition("/")
     if not server or not tool:
         raise BadInput(f"{pattern[:80]!r} is no pattern; it wants server/tool, server/* or *")
+    if server == SERVER:
+        return _sub_agents(tool), ""
     if tool == ANY and not WILD.search(server):
         return f"resource in Server::{_quoted(find_server(server).key)}", ""
     if not WILD.search(pattern):
         return f"resource == Tool::{_quoted(str(find_tool(pattern)))}", ""
     named = ", ".join(f"Tool::{_quoted(name)}" for name in _matching(pattern))
     return "resource", f"resource in [{named}]"
+
+
+def _sub_agents(key: str) -> str:
+    """Whom work may be handed to: one agent, or any."""
+    if key == ANY:
+        return f"resource in Server::{_quoted(SERVER)}"
+    if WILD.search(key) or not Agent.objects.filter(key=key).exists():
+        raise AgentUnknown(f"there is no agent {key[:80]!r} to hand work to")
+    return f"resource == Tool::{_quoted(f'{SUB_AGENTS}{key}')}"
 
 
 def _matching(pattern: str) -> list[str]:
