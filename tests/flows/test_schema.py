@@ -38,6 +38,7 @@ from runs.models import Run, RunStatus
 from runs.start import start_run
 from tests.databases import FreshDatabase
 from tests.flows.conftest import Api
+from tests.flows.doubting import doubt
 from tests.flows.serving import serving
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "4"))
@@ -80,6 +81,7 @@ def known(agent: Agent, fresh_db: FreshDatabase) -> dict[str, str]:
         "tool": "get_issue",
         "number": "1",
         "version": "1",
+        "call_id": str(doubt(Run.objects.get(id=started.run_id)).pk),
     }
 
 
