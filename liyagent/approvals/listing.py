@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -27,7 +28,7 @@ KIND = re.compile(r"[a-z][a-z0-9_.]{0,29}")
 # How many requests of what an index finds are looked through for the other filters, at most, for one page.
 MOST_LOOKED_THROUGH = 10_000
 # What an index leads to, in this order of preference; each but the run's is ordered by time.
-INDEXED = ("run", "pending", "mission", "status")
+INDEXED = ("run", "mission", "status")
 COLUMNS = {
     "status": "status",
     "agent": "agent_key",
@@ -57,37 +58,35 @@ def list_approvals(asked: Mapping[str, str]) -> ApprovalPage:
     limit = limit_of(asked)
     chosen = {name: _checked(name, asked[name]) for name in COLUMNS if name in asked}
     is_oldest_first = chosen.get("status") == ApprovalStatus.PENDING.value
-    indexed, others = _parted(chosen)
-    within = Approval.objects.filter(indexed)
+    leading = next((name for name in INDEXED if name in chosen), "")
+    within = Approval.objects.filter(**{COLUMNS[it]: chosen[it] for it in chosen if it == leading})
     if "cursor" in asked:
         within = within.filter(_after(asked["cursor"], is_oldest_first=is_oldest_first))
     order = ("created_at", "id") if is_oldest_first else ("-created_at", "-id")
-    within = within.order_by(*order)
-    last = _last_looked_at(within) if others else None
-    rows = within.filter(others)
-    if last is not None:
-        rows = rows.filter(_up_to(last, is_oldest_first=is_oldest_first))
-    found = list(rows.defer(*BODIES)[: limit + 1])
-    if len(found) > limit:
-        return ApprovalPage(approvals=found[:limit], next_cursor=_cursor(found[limit - 1]))
-    return ApprovalPage(approvals=found, next_cursor=_cursor(last) if last is not None else "")
-
-
-def _parted(chosen: Mapping[str, str]) -> tuple[Q, Q]:
-    """The one filter that an index answers, and all the others."""
-    status = chosen.get("status", "")
-    has_index = set(chosen) | ({"pending"} if status == ApprovalStatus.PENDING.value else set())
-    leading = next((name for name in INDEXED if name in has_index), "")
-    leading = "status" if leading == "pending" else leading
-    indexed = Q(**{COLUMNS[leading]: chosen[leading]}) if leading else Q()
     others = {COLUMNS[name]: value for name, value in chosen.items() if name != leading}
-    return indexed, Q(**others)
+    if others:
+        return _looked_through(within.order_by(*order), others, limit=limit)
+    found = list(within.order_by(*order).defer(*BODIES)[: limit + 1])
+    last = found[limit - 1] if len(found) > limit else None
+    cursor = _cursor(last.created_at, last.id) if last else ""
+    return ApprovalPage(approvals=found[:limit], next_cursor=cursor)
 
 
-def _last_looked_at(within: QuerySet[Approval]) -> Approval | None:
-    """The last request that is looked at for this page; None where all that is left may be."""
-    last = within.only("created_at")[MOST_LOOKED_THROUGH - 1 : MOST_LOOKED_THROUGH]
-    return next(iter(last), None)
+def _looked_through(
+    within: QuerySet[Approval], others: Mapping[str, str], *, limit: int
+) -> ApprovalPage:
+    """Compare here and not by a condition: there is then no index that can be taken for a shorter way, through all."""
+    columns = ("created_at", "id", *others)
+    looked_at = list(within.values_list(*columns)[:MOST_LOOKED_THROUGH])
+    wanted = list(others.values())
+    fits = [it for it in looked_at if [str(value) for value in it[2:]] == wanted]
+    more, is_full = fits[limit:], len(looked_at) == MOST_LOOKED_THROUGH
+    last = fits[limit - 1] if more else looked_at[-1] if is_full else None
+    rows = within.model.objects.filter(id__in=[it[1] for it in fits[:limit]])
+    found = rows.order_by(*within.query.order_by).defer(*BODIES)
+    return ApprovalPage(
+        approvals=list(found), next_cursor=_cursor(last[0], last[1]) if last else ""
+    )
 
 
 def _checked(name: str, value: str) -> str:
@@ -113,8 +112,8 @@ def _run_id(value: str) -> UUID:
         raise BadInput(f"run is {value[:80]!r}; it wants the id of a run") from None
 
 
-def _cursor(approval: Approval) -> str:
-    return write_cursor([approval.created_at.isoformat(), str(approval.id)])
+def _cursor(created_at: datetime, approval_id: UUID) -> str:
+    return write_cursor([created_at.isoformat(), str(approval_id)])
 
 
 def _after(cursor: str, *, is_oldest_first: bool) -> Q:
@@ -129,11 +128,4 @@ def _after(cursor: str, *, is_oldest_first: bool) -> Q:
     way = "gt" if is_oldest_first else "lt"
     return Q(**{f"created_at__{way}e": created_at}) & (
         Q(**{f"created_at__{way}": created_at}) | Q(**{f"id__{way}": last_id})
-    )
-
-
-def _up_to(last: Approval, *, is_oldest_first: bool) -> Q:
-    way = "lt" if is_oldest_first else "gt"
-    return Q(**{f"created_at__{way}e": last.created_at}) & (
-        Q(**{f"created_at__{way}": last.created_at}) | Q(**{f"id__{way}e": last.id})
     )

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
+from django.conf import settings
+from django.db.models.functions import Now
 
 from events.models import RunEvent
+from liyagent.approvals.digests import digest_of
 from liyagent.approvals.models import Approval
+from liyagent.approvals.words import FORMAT, WORDS
 from liyagent.audit.models import AuditRow
+from liyagent.core.canonical import digest
+from liyagent.core.seal import Keyring
 from runs.models import Call, Run
 from runs.stop import stop_run
 from tests.flows.conftest import make_user
@@ -36,6 +43,33 @@ def ask(held: World, *, tool: str = "keyed", waits: bool = True, **args: Any) ->
     held.start(calls((f"v/{tool}", args)), says("done"), started_by="kim")
     held.process().carry()
     return Approval.objects.exclude(id__in=known).get()
+
+
+def filed(run: Run, **args: Any) -> Approval:
+    """A request as a run of this process would have filed it, made without one that carries it."""
+    approval_id, ring = uuid4(), Keyring(settings.LIYAGENT.seal_keys)
+    sealer = ring.sealer(key_id=ring.newest, run_id=approval_id, format_number=FORMAT)
+    call = {"server": "jira", "tool": "create_issue", "run_as": "", "policy_fingerprint": "f"}
+    return Approval.objects.create(
+        **call,
+        id=approval_id,
+        run_id=run.id,
+        correlation_id=run.correlation_id,
+        step=1,
+        index=0,
+        run_waits=True,
+        mission=run.mission,
+        agent_key=run.agent_key,
+        entry=run.entry,
+        gate="write_posture",
+        held_reason="writes are held",
+        digest=digest_of(**call, args=args, agent=run.agent_key),
+        ceiling_digest=digest({}),
+        sealed=sealer.seal({"args": args}, kind=WORDS, number=0),
+        key_id=ring.newest,
+        created_at=Now(),
+        expires_at=Now() + timedelta(days=7),
+    )
 
 
 def end(held: World, approval: Approval) -> None:

@@ -39,6 +39,7 @@ from runs.start import start_run
 from tests.databases import FreshDatabase
 from tests.flows.conftest import Api
 from tests.flows.doubting import doubt
+from tests.flows.holding import filed
 from tests.flows.serving import serving
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "4"))
@@ -74,8 +75,10 @@ def known(agent: Agent, fresh_db: FreshDatabase) -> dict[str, str]:
     Run.objects.filter(id=started.run_id).update(status=RunStatus.ANSWERED)
     server = ToolServer.objects.create(key="jira", transport="local")
     Tool.objects.create(server=server, name="get_issue", effect="read")
+    approval = filed(Run.objects.get(id=started.run_id), title="disk 4")
     return {
         "run_id": str(started.run_id),
+        "approval_id": str(approval.id),
         "key": "triage",
         "server": "jira",
         "tool": "get_issue",
