@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from liyagent.approvals.models import Approval
+from liyagent.approvals.words import arguments_of
 from runs.models import Run
 from tests.unit.approvals.deciding import approve, the_request
 from tests.unit.runs.carrying.conftest import World, calls, says
@@ -152,6 +153,22 @@ def test_the_same_arguments_in_another_order_are_the_same_call(held: World) -> N
     (row,) = held.vendor.rows
     assert {name: row[name] for name in asked} == asked
     assert held.call(run, 1).fate == "done"
+
+
+@pytest.mark.field("FL-57")
+def test_what_is_shown_is_what_is_sent_whatever_a_schema_s_defaults_say(held: World) -> None:
+    """A default that the vendor fills in is the vendor's own matter."""
+    schema = (
+        '{"type": "object", "properties": {"n": {"type": "integer"}, "loud": {"default": true}}}'
+    )
+    held.sql("UPDATE gateway_tool SET schema = %s WHERE name = 'keyed'", schema)
+    held.start(calls(("v/keyed", {"n": 1})), says("done"))
+    held.process("first").carry()
+    shown = arguments_of(approve(the_request()))
+    held.process("second").carry()
+    (row,) = held.vendor.rows
+    sent = {name: value for name, value in row.items() if name not in {"id", "tool", "key"}}
+    assert sent == shown == {"n": 1}
 
 
 def test_an_approved_call_is_made_where_the_gates_let_it_through_by_now(held: World) -> None:

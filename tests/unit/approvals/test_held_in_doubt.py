@@ -7,10 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from liyagent.approvals.models import Approval
+from runs import hot
 from runs.models import Run
 from tests.unit.approvals.conftest import Cut
 from tests.unit.approvals.deciding import approve, reject, the_request
 from tests.unit.runs.carrying.conftest import World, calls, says
+from tests.unit.runs.carrying.test_lasting_threads import LosingPool
 from tests.unit.runs.carrying.vendor import Killed
 
 Decide = Callable[[Approval], Approval]
@@ -97,6 +99,22 @@ def test_a_process_that_dies_as_it_puts_the_run_back_to_sleep_leaves_the_one_req
     ended = held.process("third").carry()
     assert (ended.status, Approval.objects.count()) == ("answered", 1)
     assert held.vendor.received.count("keyed") == 1
+
+
+@pytest.mark.promise("CR-21")
+@pytest.mark.field("FL-25")
+@pytest.mark.parametrize("may_wait", [True, False])
+def test_a_filing_whose_answer_is_lost_counts_once(
+    held: World, monkeypatch: pytest.MonkeyPatch, may_wait: bool
+) -> None:
+    held.sql("UPDATE agents_agent SET may_wait = %s", may_wait)
+    start(held)
+    pool = LosingPool(lambda: bool(held.sql("SELECT 1 FROM approvals_approval")))
+    monkeypatch.setattr(hot, "hot_pool", lambda: pool)
+    carried = held.process("first").carry()
+    assert pool.has_lost
+    assert carried.status == ("waiting" if may_wait else "answered")
+    assert (Approval.objects.count(), carried.losses) == (1, 0)
 
 
 def test_each_held_call_of_a_step_has_a_request_of_its_own_one_after_the_other(

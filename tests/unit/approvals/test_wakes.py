@@ -93,6 +93,33 @@ def test_a_stop_of_a_run_that_waits_ends_it_and_withdraws_its_request(
     assert held.audit("agent.approval.withdrawn")[0]["approval"] == str(request.id)
 
 
+@pytest.mark.promise("CR-17")
+def test_a_stop_that_comes_before_the_filing_keeps_the_run_awake_and_ends_it(
+    held: World, cut: Cut
+) -> None:
+    run = held.start(calls(("v/keyed", {"n": 1})), says("done"))
+    stop = lambda: stop_run(run_id=run.id, actor="op", reason="enough") and None  # noqa: E731
+    cut("liyagent_hold", act=stop)
+    assert held.process("first").carry().status == "queued"
+    assert held.process("second").carry().status == "stopped"
+    assert the_request().status == "withdrawn"
+
+
+@pytest.mark.parametrize("change", ["is_contained", "NOT is_enabled"])
+def test_a_run_whose_agent_was_contained_while_it_waited_ends_at_the_decision(
+    held: World, change: str
+) -> None:
+    held.start(calls(("v/keyed", {"n": 1})), says("done"))
+    held.process("first").carry()
+    column, value_of = (
+        change.rsplit(maxsplit=1)[-1],
+        "false" if change.startswith("NOT") else "true",
+    )
+    held.sql(f"UPDATE agents_agent SET {column} = {value_of}")
+    reject(the_request())
+    assert held.process("second").carry().error in {"agent.contained", "agent.off"}
+
+
 # The statements themselves, one connection made to wait for the other
 
 
