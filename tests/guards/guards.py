@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.guards.ahead import AHEAD
 from tests.guards.alone import ALONE
 from tests.guards.approvals import APPROVALS
+from tests.guards.delegation import DELEGATION
 from tests.guards.guard import Guard
 from tests.guards.keeping import KEEPING
 from tests.guards.models import MODELS
@@ -57,6 +58,7 @@ def _fence(writer: str, before: str) -> tuple[Guard, Guard]:
 
 GUARDS: tuple[Guard, ...] = (
     *ALONE,
+    *DELEGATION,
     *APPROVALS,
     *TAKING_OVER,
     *MODELS,

@@ -223,6 +223,20 @@ def test_parent_and_child_at_the_same_moment_never_stand_in_each_other_s_way(
         )
 
 
+def test_whoever_ends_a_child_has_its_parent_s_head_before_its_own(server: Server) -> None:
+    """Blocked by whoever has the parent's, it holds nothing that this one may want next."""
+    first, second = server.connect(), server.connect()
+    both = family(first)
+    with first.transaction():
+        first.execute("SELECT 1 FROM runs_run WHERE id = %s FOR NO KEY UPDATE", [both.parent.run])
+        waiting = server.start_blocked(second, end_child, both)
+        first.execute(
+            "SELECT 1 FROM runs_run WHERE id = %s FOR NO KEY UPDATE NOWAIT", [both.child.run]
+        )
+    assert waiting.result(timeout=5) is not None
+    is_settled(first, both)
+
+
 def test_a_parent_that_ends_waits_for_its_child_s_end_or_stops_it(server: Server) -> None:
     """Blocked each way once: no order of locks but parent, child."""
     first, second = server.connect(), server.connect()
