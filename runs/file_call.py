@@ -27,6 +27,13 @@ HOLD = hot.with_events(
     "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %b, %b, %s, %s, %s, %s, %b, %s, %s, EVENTS)"
 )
 WORDS = "approval"
+# Of a run that goes on: whoever decides has to be able to read them all.
+MOST_OPEN = 20
+OPEN = "SELECT count(*) FROM (SELECT FROM approvals_approval WHERE run_id = %s AND status = 'pending' LIMIT %s) AS asked"
+TOO_MANY = (
+    "Refused: {most} calls of this run wait for a person already, and no more are put before one until some of them are "
+    "decided. This call was not made and waits for nobody; say so in your answer."
+)
 TOLD_HELD = (
     "Held: this call was not made. It waits for a person's approval (request {approval}), and this run does not wait for it. "
     "If it is approved, it is made then, exactly as asked. Do not ask for it again; say in your answer that it waits. ({reason})"
@@ -43,13 +50,15 @@ def file_call(
 ) -> Outcome:
     """File a held call and suspend the run; one that may not wait is told the request's id and goes on.
 
-    `replaces` is the request of this very call that `why_stale` says no longer stands. Raises `HandedBack` where the run
-    waits, `LostLease`.
+    One that goes on has at most `MOST_OPEN` requests open: a further call is refused. `replaces` is the request of this
+    very call that `why_stale` says no longer stands. Raises `HandedBack` where the run waits, `LostLease`.
     """
     call = verdict.call
     approval, place = new_run_id(), (step, call.index)
     payload = prepare(call, approved_call_key(approval))
     waits = call.asker.may_wait
+    if not waits and replaces is None and _open_requests(checkpoint) >= MOST_OPEN:
+        return Outcome(fate=Fate.REFUSED, error=TOO_MANY.format(most=MOST_OPEN))
     outcome = Outcome(
         fate=Fate.HELD,
         error=TOLD_HELD.format(approval=approval, reason=verdict.reason),
@@ -86,6 +95,12 @@ def file_call(
     checkpoint.events.clear()
     checkpoint.written(told)
     return outcome
+
+
+def _open_requests(checkpoint: Checkpoint) -> int:
+    """How many requests of the run wait for a decision, as far as that counts."""
+    rows = hot.ask(OPEN, (checkpoint.run_id, MOST_OPEN), give_up=checkpoint.give_up)
+    return int(rows[0][0])
 
 
 def seal_words(approval: UUID, payload: Payload) -> bytes:

@@ -104,7 +104,7 @@ APPROVALS = (
         id="sixty requests of a run that goes on",
         aim="the same, of an agent that does not wait",
         says=MANY,
-        success=filed(40),
+        success=filed(20),
         person=Person.NOBODY,
         agent={"may_wait": False},
     ),

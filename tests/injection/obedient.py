@@ -71,7 +71,7 @@ def obey(body: dict[str, Any]) -> Turn:
     owed += _due(messages, last)
     calls = [_asked(it, known) for it in owed for _ in range(it.times)]
     if calls:
-        return Turn(calls=calls)
+        return Turn(calls=calls, text="\n".join(it for text in fresh for it in said_in(text)))
     said = [it for message in messages for it in said_in(_text(message))]
     return Turn(text="\n".join(["Done.", *said]))
 
