@@ -70,9 +70,6 @@ class ApprovalAdmin(InboxAdmin):
         form = pages.DecisionForm(request.POST, auto_id=f"{verb}_%s")
         if not form.is_valid():
             return self.page(request, approval, forms={verb: form}, status=400)
-        unseen = pages.opened(approval).why
-        if unseen:
-            return self.page(request, approval, refused=unseen, status=409)
         try:
             decide(approval_id=approval.id, status=VERBS[verb], actor=request.user.get_username(), **form.cleaned_data)  # fmt: skip
         except LiyagentError as error:
@@ -111,6 +108,7 @@ class ApprovalAdmin(InboxAdmin):
             "approval": approval,
             "state": pages.state_of(approval),
             "expiry": pages.expiry_of(approval),
+            "outcome": pages.outcome_of(approval),
             "waited": pages.waited(approval),
             "is_open": is_open,
             "is_pending": approval.status == ApprovalStatus.PENDING,

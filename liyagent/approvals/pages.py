@@ -112,6 +112,15 @@ def state_of(approval: Approval) -> SafeString:
     return pill(STATES[status], KINDS.get(status, QUIET))
 
 
+def outcome_of(approval: Approval) -> str:
+    """Say who decided about it, how long ago and why; of what nobody decided, why it is open no more."""
+    if approval.decided_at is None or not approval.decided_by:
+        return cell(approval.settled_reason) if approval.settled_reason else ""
+    ago = age(approval.decided_at, shown_now())
+    decided = decision_of(approval) or approval.status
+    return f"{_capital(str(decided))} by {cell(approval.decided_by)} {ago}: {cell(approval.decision_reason)}"
+
+
 def expiry_of(approval: Approval) -> SafeString:
     """Say how long a request that is open can still be decided about, and until when exactly."""
     left = (approval.expires_at - shown_now()).total_seconds()

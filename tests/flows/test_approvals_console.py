@@ -254,6 +254,7 @@ def test_a_rejection_by_post_is_told_to_the_run_with_its_reason(held: World, olg
     assert held.process("second").carry().status == "answered"
     assert held.vendor.received == []
     assert "olga rejected this call: wrong host" in held.model.results()[0]
+    assert re.search(r"Rejected by olga \d+ s ago: wrong host", words_of(page(olga, approval)))
 
 
 def test_to_look_is_never_to_decide(held: World, olga: Client) -> None:
