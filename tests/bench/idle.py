@@ -1,4 +1,7 @@
-"""W5: what one process costs that has nothing to do, its cluster included; and with 10,000 runs that wait."""
+"""W5: what one process costs that has nothing to do, its cluster included; and with 10,000 waiting for approval.
+
+Beside these as many wait for a time.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ SETTLE_SECONDS = 8.0
 LOOK_SECONDS = 30.0
 READY_SECONDS = 60.0
 WAITING = 10_000
-# Half wait for a time, half for what only a person or a child can bring.
+# Half wait for a time, half for a person.
 ADD_WAITING = """
     INSERT INTO runs_run (id, correlation_id, loop, agent_key, agent_version, entry, mission, request_id, started_by,
         recording, status, reason, format, key_id, attempt, losses, last_loss, handovers, resumes_recorded, sequence,
@@ -29,7 +32,16 @@ ADD_WAITING = """
         CASE WHEN n %% 2 = 0 THEN 'queued' ELSE 'waiting' END, '', 1, %(key)s, 1, 0, '', 0, 0, 1,
         0, 0, 0, 1, 1, 1, 1, 2, '\\x00', false, '', liyagent_now(),
         CASE WHEN n %% 2 = 0 THEN liyagent_now() + interval '1 day' END
-    FROM generate_series(1, %(count)s) AS n
+    FROM generate_series(1, 2 * %(count)s) AS n
+"""
+ADD_REQUESTS = """
+    INSERT INTO approvals_approval (id, kind, status, run_id, correlation_id, step, index, run_waits, mission, agent_key,
+        entry, requested_by, run_as, server, tool, gate, held_reason, digest, policy_fingerprint, ceiling,
+        ceiling_digest, sealed, key_id, created_at, expires_at, remind_at, decided_by, decision_reason, settled_reason)
+    SELECT gen_random_uuid(), 'call', 'pending', r.id, r.correlation_id, 1, 0, true, r.mission, r.agent_key, r.entry, '',
+        '', 'v', 'keyed', 'write_posture', 'held', md5(r.id::text), '', '{}', '', '\\x00', r.key_id, r.created_at,
+        r.created_at + interval '7 days', r.created_at + interval '1 day', '', '', ''
+    FROM runs_run r WHERE r.status = 'waiting' AND r.entry = 'bench'
 """
 
 
@@ -40,7 +52,7 @@ class IdleFailed(LiyagentError):
 
 
 def measure_idle(env: dict[str, str], *, log: Path, has_statements: bool) -> list[dict[str, Any]]:
-    """Start one `serve`, watch it do nothing, let 10,000 runs wait, watch again. Raises `IdleFailed`."""
+    """Start one `serve`, watch it do nothing, let 10,000 runs wait for people, watch again. Raises `IdleFailed`."""
     port = free_port()
     service = Service(
         name="idle",
@@ -57,7 +69,8 @@ def measure_idle(env: dict[str, str], *, log: Path, has_statements: bool) -> lis
         with psycopg.connect(env["DATABASE_URL"], autocommit=True) as connection:
             key = env["LIYAGENT_SEAL_KEYS"].partition(":")[0]
             connection.execute(ADD_WAITING, {"key": key, "count": WAITING})
-            connection.execute("VACUUM ANALYZE runs_run")
+            connection.execute(ADD_REQUESTS)
+            connection.execute("VACUUM ANALYZE runs_run, approvals_approval")
         told.append(
             _look(service, env["DATABASE_URL"], has_statements=has_statements, waiting=WAITING)
         )
