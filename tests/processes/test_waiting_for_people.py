@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.timeout(300)]
 
 RUNS, DECIDED, AT_ONCE = 1000, 50, 8
 HOLD = "UPDATE agents_agent SET write_posture = 'hold', may_wait = true WHERE key = %s RETURNING id"
-ALLOW = "UPDATE agents_agent SET write_posture = 'allow', may_wait = false WHERE key = %s RETURNING id"
+ALLOW = (
+    "UPDATE agents_agent SET write_posture = 'allow', may_wait = false WHERE key = %s RETURNING id"
+)
 OLGA = """
     INSERT INTO auth_user (username, password, is_active, is_superuser, is_staff, first_name, last_name, email, date_joined)
         VALUES ('olga', '', true, true, false, '', '', '', liyagent_now()) ON CONFLICT DO NOTHING
