@@ -11,8 +11,8 @@ from typing import Any
 
 from django.conf import settings
 
+from liyagent.agents import sub_agents
 from liyagent.core.clock import boottime
-from liyagent.gateway import sub_agents
 from liyagent.gateway.active import active_policy
 from liyagent.gateway.contracts import contracts_for
 from liyagent.gateway.judge import judge

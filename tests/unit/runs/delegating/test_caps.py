@@ -138,7 +138,12 @@ def test_a_run_by_itself_reads_nothing_of_a_family(
 
     asked: list[str] = []
     real = hot.ask
-    monkeypatch.setattr(hot, "ask", lambda sql, *a, **k: (asked.append(sql), real(sql, *a, **k))[1])
+
+    def ask(sql: str, *values: Any, **more: Any) -> Any:
+        asked.append(sql)
+        return real(sql, *values, **more)
+
+    monkeypatch.setattr(hot, "ask", ask)
     cast.lists = {"triage": [calls(("v/keyed", {"n": 1})), says("done")]}
     world.start()
     carry_all(world)

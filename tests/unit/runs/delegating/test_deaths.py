@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from liyagent.core.database import hot_pool
 from runs import hot
 from runs.errors import LostLease
 from runs.models import Run
@@ -111,7 +112,7 @@ def test_a_delegation_whose_answer_is_lost_is_given_up_where_another_has_the_par
             take(second, "triage")
         return True
 
-    real = hot.hot_pool
+    real = hot_pool
     pool = LosingPool(go_on_elsewhere)
     with monkeypatch.context() as patch:
         patch.setattr(hot, "hot_pool", lambda: pool)
@@ -211,7 +212,11 @@ def test_a_child_that_ends_before_its_parent_sleeps_again_leaves_it_awake(
     child, attempt = take(second, "reader")
     world.sql("SELECT liyagent_wake(%s)", family.id)
     _, of_parent = take(third, "triage")
-    cut("liyagent_wait_for_child", act=lambda: second.go_on(child.id, attempt) and None)
+
+    def end() -> None:
+        second.go_on(child.id, attempt)
+
+    cut("liyagent_wait_for_child", act=end)
     third.go_on(family.id, of_parent)
     family.refresh_from_db()
     assert (family.status, the_child(family).status) == ("queued", "answered")

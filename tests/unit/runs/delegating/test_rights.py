@@ -161,7 +161,11 @@ def test_what_befalls_one_above_ends_the_work_at_its_next_statement(
     }
     world.start()
     change, said = BEFALLS[what]
-    world.vendor.after_effect = lambda _tool: world.sql(change, who) and None
+
+    def befall(tool: str) -> None:
+        world.sql(change, who)
+
+    world.vendor.after_effect = befall
     runs = carry_all(world)
     lowest = next(it for it in runs if it.agent_key == "fixer")
     assert (lowest.status, lowest.error) == ("failed", f"agent.{what}")
