@@ -13,6 +13,7 @@ from tests.guards.guard import Guard
 from tests.guards.keeping import KEEPING
 from tests.guards.models import MODELS
 from tests.guards.monitoring import MONITORING
+from tests.guards.notices import NOTICE_GUARDS
 from tests.guards.outside import OUTSIDE
 from tests.guards.taking_over import TAKING_OVER
 from tests.guards.tool_guards import TOOL_GUARDS
@@ -62,6 +63,7 @@ GUARDS: tuple[Guard, ...] = (
     *APPROVALS,
     *TAKING_OVER,
     *MODELS,
+    *NOTICE_GUARDS,
     *MONITORING,
     *OUTSIDE,
     *KEEPING,
