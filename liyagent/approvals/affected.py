@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from liyagent.agents.sub_agents import SERVER
 from liyagent.approvals.models import Approval
 from liyagent.core.errors import NotFound
 from liyagent.core.moments import span
@@ -17,7 +18,6 @@ from liyagent.core.tables import cell
 from liyagent.gateway.models import KeyPlaceChoice, Tool
 from liyagent.gateway.outcome import Effect
 from liyagent.gateway.states import READ_BACK, SENT_AGAIN, TOLD_UNKNOWN, in_doubt_of
-from liyagent.gateway.sub_agents import SERVER
 from liyagent.gateway.vendor_facts import facts_of
 
 IN_DOUBT: Mapping[str, str] = {

@@ -66,7 +66,9 @@ class Line:
             return "true or false"
         if isinstance(self.value, int | float):
             return "number"
-        return {dict: "an empty object", list: "an empty list"}.get(type(self.value), "nothing")
+        if isinstance(self.value, dict):
+            return "an empty object"
+        return "an empty list" if isinstance(self.value, list) else "nothing"
 
 
 def counted(number: int, what: str) -> str:
@@ -213,7 +215,7 @@ def _odd(letter: str, number: int) -> SafeString:
 
 
 def _name(letter: str) -> str:
-    return NAMES.get(letter) or unicodedata.name(letter, "a control character")
+    return NAMES[letter] if letter in NAMES else unicodedata.name(letter, "a control character")
 
 
 def _odd_things(text: str) -> dict[str, int]:

@@ -18,7 +18,6 @@ ADDED = (
 pytest_plugins = ("tests.browser.browsing",)
 # The scene is set within the first test: two processes start, and one is lost.
 pytestmark = pytest.mark.timeout(300)
-PHONE = {"width": 390, "height": 844}
 SIDEBAR = "#nav-sidebar-apps a"
 LISTS = (
     "agents/agent", "gateway/toolserver", "gateway/tool", "gateway/policy", "gateway/datapolicy", "auth/user", "auth/group",
@@ -117,7 +116,7 @@ def test_a_request_is_shown_as_it_is(console: Console, name: str) -> None:
     shown = console.page.inner_text("#content-main, #main, body")
     assert "wants to call" in shown
     assert not [it for it in "\u202e\u200b\u3164\x1b" if it in shown]
-    console.page.set_viewport_size(PHONE)
+    console.page.set_viewport_size({"width": 390, "height": 844})
     try:
         console.open(address, f"request-{name}-phone")
     finally:
@@ -140,7 +139,7 @@ def test_hostile_arguments_look_like_what_they_are(console: Console) -> None:
 
 
 def test_the_inbox_and_a_long_value_fit_a_phone(console: Console) -> None:
-    console.page.set_viewport_size(PHONE)
+    console.page.set_viewport_size({"width": 390, "height": 844})
     try:
         console.open("/admin/approvals/approval/", "inbox-phone")
         console.open("/admin/", "dashboard-phone")
