@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from liyagent.agents.sub_agents import SERVER as SUB_AGENT_SERVER
 from liyagent.core.errors import BadInput
 from liyagent.core.paging import (
     PAGING,
@@ -21,7 +22,6 @@ from liyagent.core.paging import (
     write_cursor,
 )
 from liyagent.core.seal import KeyMissing, SealBroken
-from liyagent.gateway import sub_agents
 from liyagent.gateway.outcome import Fate
 from missions.names import clean_mission
 from runs.checkpoint import sealer_of
@@ -212,7 +212,7 @@ def _known(doubt: Doubt) -> str:
 def _to_do(doubt: Doubt) -> str:
     call = doubt.call
     if doubt.state == "unknown":
-        if call.server == sub_agents.SERVER:
+        if call.server == SUB_AGENT_SERVER:
             return "Look at the run of its sub-agent, then say what happened."
         return f"Look at {call.server} for the step key, or for what was made at that time; then say what happened."
     if doubt.state == "open":

@@ -95,7 +95,8 @@ class CallAdmin(ReadOnlyAdmin):
         """Leave the sealed bytes in the database; bring along where each run stands."""
         rows: QuerySet[Any] = super().get_queryset(request)
         status = Run.objects.filter(id=OuterRef("run_id")).values("status")
-        return rows.defer("sealed", "outcome").annotate(run_status=Subquery(status))
+        shown: QuerySet[Any] = rows.defer("sealed", "outcome").annotate(run_status=Subquery(status))
+        return shown
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Show what is in doubt from the oldest mark on, anything else from the newest."""

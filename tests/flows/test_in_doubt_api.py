@@ -244,7 +244,7 @@ def test_each_refusal_is_a_problem_of_its_own(settler: Api, agent: Agent) -> Non
     for address, problem in refused.items():
         assert refusal(settler.post(address, REASON)) == problem, address
     assert refusal(settler.get(f"/api/calls/{1 << 70}")) == (404, "call.not_found")
-    for body in (
+    bodies: tuple[Any, ...] = (
         {},
         {"reason": ""},
         {"reason": "x" * 501},
@@ -252,7 +252,8 @@ def test_each_refusal_is_a_problem_of_its_own(settler: Api, agent: Agent) -> Non
         {"reason": 7},
         {**REASON, "why": 1},
         [],
-    ):
+    )
+    for body in bodies:
         assert settler.post(f"/api/calls/{unknown.id}/did-not", body).status == 400, body
     assert not AuditRow.objects.filter(action="agent.call.settled_by_person").exists()
 
