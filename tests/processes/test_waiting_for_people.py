@@ -68,6 +68,15 @@ def threads_of(place: Place) -> dict[str, int]:
     return {name: psutil.Process(place.stage.pid(name)).num_threads() for name in ("A", "B")}
 
 
+def wait_for_requests(place: Place, runs: list[UUID], *, step: int) -> None:
+    """Return once each of these runs waits for its call of this step."""
+
+    def all_wait() -> bool:
+        return bool(place.one(OPEN, runs, step) == len(runs))
+
+    place.until(all_wait, f"the requests of step {step}", seconds=60)
+
+
 def approve_all(place: Place, runs: list[UUID]) -> None:
     with psycopg.connect(place.stage.database_url, autocommit=True) as connection:
         connection.execute(OLGA)
@@ -91,9 +100,7 @@ def test_a_thousand_runs_wait_over_a_restart_of_both_processes_and_go_on_once_de
     chosen = waiting[:: RUNS // DECIDED]
     # Each files its second write once the first was made.
     for step in (2, 3):
-        place.until(
-            lambda step=step: place.one(OPEN, chosen, step) == DECIDED, f"step {step}", seconds=60
-        )
+        wait_for_requests(place, chosen, step=step)
         approve_all(place, chosen)
     place.wait_for_ends(chosen, seconds=60)
     assert_kept(place.judged(chosen))

@@ -17,8 +17,9 @@ from runs.stop import stop_run
 from tests.unit.approvals.conftest import Cut
 from tests.unit.approvals.deciding import HOLD_AND_GO_ON, approve, the_request
 from tests.unit.approvals.test_deaths import IN_DOUBT, POINTS
-from tests.unit.approvals.test_dispatch import DENY, OTHER_TEXT, STANDING
+from tests.unit.approvals.test_dispatch import OTHER_TEXT, STANDING
 from tests.unit.runs.carrying.conftest import World, calls, says
+from tests.unit.runs.carrying.test_masked_calls import DENY
 
 GONE = {
     "agent removed": ("DELETE FROM agents_agent", "no longer exists"),

@@ -33,6 +33,14 @@ def run_to_its_end(held: World) -> Run:
     return Run.objects.get()
 
 
+def approve_the_request() -> None:
+    approve(the_request())
+
+
+def stop_the_run() -> None:
+    stop_run(run_id=Run.objects.get().id, actor="op", reason="enough")
+
+
 @pytest.mark.promise("CR-02")
 @pytest.mark.field("FL-51")
 @pytest.mark.parametrize("decide", [approve, reject])
@@ -62,7 +70,7 @@ def test_a_decision_between_filing_and_the_answer_of_that_commit_ends_the_run(
     held: World, cut: Cut
 ) -> None:
     held.start(calls(("v/keyed", {"n": 1})), says("done"))
-    cut("liyagent_hold", is_after=True, act=lambda: approve(the_request()) and None)
+    cut("liyagent_hold", is_after=True, act=approve_the_request)
     held.process("first").carry()
     assert run_to_its_end(held).status == "answered"
     assert held.vendor.received == ["keyed"]
@@ -77,11 +85,10 @@ def test_a_stop_of_a_run_that_waits_ends_it_and_withdraws_its_request(
     held.process("first").carry()
     if is_taken:
         held.sql("SELECT liyagent_wake(%s)", run.id)
-        stop = lambda: stop_run(run_id=run.id, actor="op", reason="enough") and None  # noqa: E731
-        cut("liyagent_wait", act=stop)
+        cut("liyagent_wait", act=stop_the_run)
         held.process("second").carry()
     else:
-        stop_run(run_id=run.id, actor="op", reason="enough")
+        stop_the_run()
     ended = held.process("third").carry()
     assert (ended.status, ended.reason) == ("stopped", "stopped by op: enough")
     request = the_request()
@@ -97,9 +104,8 @@ def test_a_stop_of_a_run_that_waits_ends_it_and_withdraws_its_request(
 def test_a_stop_that_comes_before_the_filing_keeps_the_run_awake_and_ends_it(
     held: World, cut: Cut
 ) -> None:
-    run = held.start(calls(("v/keyed", {"n": 1})), says("done"))
-    stop = lambda: stop_run(run_id=run.id, actor="op", reason="enough") and None  # noqa: E731
-    cut("liyagent_hold", act=stop)
+    held.start(calls(("v/keyed", {"n": 1})), says("done"))
+    cut("liyagent_hold", act=stop_the_run)
     assert held.process("first").carry().status == "queued"
     assert held.process("second").carry().status == "stopped"
     assert the_request().status == "withdrawn"
