@@ -91,7 +91,10 @@ def withdraw(
 
 
 def expire(approval_id: UUID) -> Approval:
-    """Let a request whose time has passed expire. Raises `AlreadyDecided` where somebody was first."""
+    """Let a request whose time has passed expire.
+
+    Raises `AlreadyDecided`, `ApprovalExpired` or `RunIsOver` where somebody was first.
+    """
     return _decided(
         approval_id,
         ApprovalStatus.EXPIRED,
