@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import psycopg
 import pytest
+from pytest_django import Settings
 
 from events.chain import first_break
 from events.models import EventHead, RunEvent
 from liyagent.approvals.models import Approval
 from liyagent.core.canonical import canonical
 from runs.models import Run
+from runs.stop import stop_run
 from tests.unit.approvals.crowd import add_requests, race
 from tests.unit.approvals.deciding import HOLD_AND_GO_ON, approve, reject, the_request
 from tests.unit.runs.carrying.conftest import World, calls, says
@@ -87,6 +90,20 @@ def test_a_decision_after_the_run_s_end_goes_on_with_its_chain_and_so_does_the_c
         (True, "tool.call"),
         (True, "run.ended"),
     ]
+
+
+def test_where_no_events_are_kept_a_decision_and_an_end_keep_none_either(
+    held: World, settings: Settings
+) -> None:
+    settings.LIYAGENT = dataclasses.replace(settings.LIYAGENT, run_events_enabled=False)
+    held.start(calls(("v/keyed", {"n": 1}), ("v/keyed", {"n": 2})), says("done"))
+    held.process("first").carry()
+    reject(the_request())
+    held.process("second").carry()
+    stop_run(run_id=Run.objects.get().id, actor="op", reason="enough")
+    assert held.process("third").carry().status == "stopped"
+    assert the_request(index=1).status == "withdrawn"
+    assert RunEvent.objects.count() == 0
 
 
 @pytest.mark.promise("EV-07")
