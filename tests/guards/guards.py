@@ -9,6 +9,7 @@ from tests.guards.ahead import AHEAD
 from tests.guards.alone import ALONE
 from tests.guards.approvals import APPROVALS
 from tests.guards.delegation import DELEGATION
+from tests.guards.doubts import DOUBTS
 from tests.guards.guard import Guard
 from tests.guards.keeping import KEEPING
 from tests.guards.models import MODELS
@@ -490,5 +491,6 @@ END $$;
         ),
     ),
     *AHEAD,
+    *DOUBTS,
     *TOOL_GUARDS,
 )
