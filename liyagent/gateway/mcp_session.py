@@ -118,6 +118,8 @@ class Session:
         self._stop.set()
         if not self.ready.is_set():
             self._task.cancel()
+            # A task that had not begun yet ends without a word: whoever waits for the opening is told here.
+            self.ready.set()
         return self._task
 
     async def _hold(self) -> None:

@@ -358,3 +358,13 @@ def _pass_on(source: socket.socket, target: socket.socket, proxy: _Proxy | None)
                 target.sendall(chunk)
         except OSError:
             return
+
+
+def test_a_session_that_is_closed_while_it_opens_holds_nobody_up(tool_server: ToolServer) -> None:
+    for _ in range(3):
+        opening = threading.Thread(target=mcp.open_way, args=(address_for(tool_server),))
+        opening.start()
+        began = time.monotonic()
+        mcp.close_all()
+        opening.join()
+        assert time.monotonic() - began < 5
