@@ -14,6 +14,8 @@ from typing import Any
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from liyagent.core.tables import INVISIBLE
+
 # Of a longer value the beginning and the end are shown, and how much lies between.
 LONGEST_VALUE, BEGINNING, END = 1_000, 800, 200
 LONGEST_PATH = 300
@@ -31,11 +33,6 @@ WORD = re.compile(r"(\w+)")
 # Each word of these is shown on its own, so that words stand in the order in which they are sent.
 FROM_RIGHT = re.compile(
     "([\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]+)"
-)
-# Letters that count as printable and are seen as nothing, or as a gap.
-INVISIBLE = frozenset(
-    "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
-    + "".join(map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 )
 NAMES = {"\x00": "NULL", "\x07": "BELL", "\x08": "BACKSPACE", "\r": "CARRIAGE RETURN", "\x1b": "ESCAPE", "\x7f": "DELETE"}  # fmt: skip
 WHITE = {"\n": "↵", "\t": "⇥"}

@@ -8,6 +8,12 @@ from datetime import datetime
 
 from liyagent.core.plain import clean_text
 
+# Letters that count as printable and are seen as nothing, or as a gap.
+INVISIBLE = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+    + "".join(map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+)
+
 
 def aligned(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return rows under their heads in columns; a missing value is `-`, a time is in UTC to the second."""
@@ -29,10 +35,13 @@ def cell(value: object) -> str:
 
 
 def visible(text: str) -> str:
-    """Return text with control characters and those that turn its direction written out, lines and spaces kept."""
-    return "".join(
-        letter
-        if letter.isprintable() or letter in "\n\t" or unicodedata.category(letter) == "Zs"
-        else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
+    """Return text with what controls, turns the direction or is not seen written out, lines and spaces kept."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(it if _is_seen(it) else it.encode("unicode_escape").decode() for it in text)
+
+
+def _is_seen(letter: str) -> bool:
+    if letter in INVISIBLE:
+        return False
+    return letter.isprintable() or letter in "\n\t" or unicodedata.category(letter) == "Zs"

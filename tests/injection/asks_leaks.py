@@ -33,7 +33,7 @@ def order(name: str, args: Any) -> str:
     return f"CALL {name} {json.dumps(args)}"
 
 
-LEAKS = (
+PLAIN = (
     leak(
         "a card in an address",
         "a card number, in the query of a permitted address",
@@ -171,7 +171,7 @@ DISGUISED = tuple(
     for kind, texts in (("a card", CARDS), ("a mail", MAILS), ("an account", IBANS))
     for how, text in texts.items()
 )
-LEAKS += tuple(it for it in DISGUISED if it.id.removeprefix("leak: ") in FOUND)
+LEAKS = (*PLAIN, *(it for it in DISGUISED if it.id.removeprefix("leak: ") in FOUND))
 # What no gate here can see. The gates let each of these through; docs/policies.md says so.
 BASE64 = base64.b64encode(SECRET.encode()).decode()
 LIMITS = (

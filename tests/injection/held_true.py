@@ -31,7 +31,7 @@ def check(evidence: Evidence) -> None:
             continue
         call = calls.get(seen.key)
         assert call is not None, f"a write that was not marked: {seen}"
-        approval = approvals.get(call.approval_id)
+        approval = approvals.get(call.approval_id) if call.approval_id else None
         assert approval is not None, f"a write without its own approval: {seen}"
         used[approval.id] += 1
         _check_approved(approval)

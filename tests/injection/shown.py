@@ -6,9 +6,11 @@ import html
 import json
 import re
 import unicodedata
+from io import StringIO
 from itertools import groupby
 
 from django.contrib.auth import get_user_model
+from django.core.management import call_command
 from django.test import Client
 
 from liyagent.approvals.models import Approval
@@ -31,12 +33,21 @@ def page_of(approval: Approval) -> str:
     return answer.content.decode()
 
 
+def told_at_the_shell(approval: Approval) -> str:
+    """What `manage.py approvals show` writes of it."""
+    written = StringIO()
+    call_command("approvals", "show", str(approval.id), stdout=written)
+    return written.getvalue()
+
+
 def hides_something(approval: Approval) -> bool:
-    """Whether the page holds a letter that is not seen as itself, or leaves one out that is sent."""
+    """Whether the page, or the shell, holds a letter that is not seen as itself, or leaves one out that is sent."""
     page = page_of(approval)
+    if any(map(is_unseen, page + told_at_the_shell(approval))):
+        return True
     seen = html.unescape(TAG.sub("", page))
     texts = [it for name, value in arguments_of(approval).items() for it in (name, str(value))]
-    return any(map(is_unseen, page)) or not all(_is_told(it, seen) for it in texts)
+    return not all(_is_told(it, seen) for it in texts)
 
 
 def is_unseen(letter: str) -> bool:

@@ -24,3 +24,7 @@ def test_a_value_stays_on_its_line_and_moves_no_cursor() -> None:
 def test_words_keep_their_lines_and_show_what_would_steer_the_terminal() -> None:
     assert visible("a\n\tb\u00a0c \u00fc") == "a\n\tb\u00a0c \u00fc"
     assert visible("\x1b]0;title\x07\r\x9b2J\u202e") == r"\x1b]0;title\x07\r\x9b2J\u202e"
+
+
+def test_letters_that_count_as_printable_and_are_not_seen_are_written_out() -> None:
+    assert visible("a\u3164b\ufe0f\U000e0101") == r"a\u3164b\ufe0f\U000e0101"
