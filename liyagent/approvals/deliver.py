@@ -207,5 +207,5 @@ def _mark(notice: Notice, answer: Answer) -> None:
 
 def _pause(failures: int) -> float:
     """Twice as long each time, an hour at most, and by chance down to half of it: many do not come back at once."""
-    pause = min(FIRST_PAUSE_SECONDS * 2 ** min(failures, 20), LONGEST_PAUSE_SECONDS)
+    pause: float = min(FIRST_PAUSE_SECONDS * 2 ** min(failures, 20), LONGEST_PAUSE_SECONDS)
     return pause * random.uniform(0.5, 1)  # noqa: S311 - spreads, and keeps no secret
