@@ -144,14 +144,14 @@ def _decided(
         approval = find_approval(approval_id)
         if approval.kind not in HANDLERS:
             raise KindUnknown(f"its kind is {approval.kind}", approval=approval.id)
-        given = [approval_id, status.value, actor, reason, digest]
+        keeps_events = settings.LIYAGENT.run_events_enabled
         with connection.cursor() as cursor:
             if status is ApprovalStatus.EXPIRED:
                 # The leader's tick: who holds a head for long, holds up nobody else's recovery.
                 cursor.execute("SET LOCAL lock_timeout = '100ms'")
             cursor.execute(
                 "SELECT run FROM liyagent_decide(%s, %s, %s, %s, %s, %s)",
-                [*given, settings.LIYAGENT.run_events_enabled],
+                [approval_id, status.value, actor, reason, digest, keeps_events],
             )
             is_decided = cursor.fetchone() is not None
         approval.refresh_from_db()

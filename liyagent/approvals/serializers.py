@@ -79,22 +79,25 @@ class ApprovalPageSerializer(serializers.Serializer[Any]):
     next = serializers.CharField(allow_null=True)
 
 
+WITH_FACTS = (
+    *LISTED,
+    "digest",
+    "policy_fingerprint",
+    "ceiling",
+    "ceiling_digest",
+    "replaces",
+    "decision_reason",
+    "settled_reason",
+)
+
+
 class ApprovalFactsSerializer(ApprovalSerializer):
     """A request with all that its decision is bound to, and how it was settled; nothing of what would be sent."""
 
     ceiling = serializers.DictField()
 
     class Meta(ApprovalSerializer.Meta):
-        fields = (
-            *LISTED,
-            "digest",
-            "policy_fingerprint",
-            "ceiling",
-            "ceiling_digest",
-            "replaces",
-            "decision_reason",
-            "settled_reason",
-        )
+        fields: tuple[str, ...] = WITH_FACTS
         read_only_fields = fields
 
 
@@ -133,7 +136,7 @@ class ApprovalToldSerializer(ApprovalFactsSerializer):
 
     class Meta(ApprovalFactsSerializer.Meta):
         fields = (
-            *ApprovalFactsSerializer.Meta.fields,
+            *WITH_FACTS,
             "is_open",
             "age_seconds",
             "seconds_left",

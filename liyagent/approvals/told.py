@@ -46,4 +46,4 @@ def _same_digest(approval: Approval) -> list[dict[str, Any]]:
     """The other requests of the very same call that wait: decided each on its own (ruling 23)."""
     same = Approval.objects.filter(digest=approval.digest, status=ApprovalStatus.PENDING)
     others = same.exclude(id=approval.id).order_by("created_at", "id")
-    return list(others.values("id", "run_id", "created_at")[:MOST_SAME])
+    return [dict(it) for it in others.values("id", "run_id", "created_at")[:MOST_SAME]]

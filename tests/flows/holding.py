@@ -88,7 +88,7 @@ def age(held: World, approval: Approval) -> None:
 
 def written(approval_id: UUID | str) -> dict[str, Any]:
     """Everything that a decision writes, counted and shown."""
-    row = Approval.objects.filter(id=approval_id).values().first() or {}
+    row: dict[str, Any] = dict(Approval.objects.filter(id=approval_id).values().first() or {})
     facts = {name: bytes(it) if name == "sealed" else it for name, it in row.items()}
     return {
         "row": facts,

@@ -55,9 +55,9 @@ def test_what_waits_is_listed_shown_and_approved(
     assert "\x1b" not in shown
     said = typed(capsys, "approve", str(approval.id), "--reason", "looks right", "--user", dora)
     assert said == f"{approval.id} v/keyed is approved\n"
-    row = AuditRow.objects.get(action="agent.approval.approved")
-    assert row.actor.startswith("cli:")
-    assert row.detail["by"] == "dora"
+    audited = AuditRow.objects.get(action="agent.approval.approved")
+    assert audited.actor.startswith("cli:")
+    assert audited.detail["by"] == "dora"
     assert held.process().carry().status == "answered"
     assert held.vendor.received == ["keyed"]
     assert Approval.objects.get().status == "consumed"

@@ -206,7 +206,7 @@ def test_the_request_of_a_run_that_ended_says_so(held: World) -> None:
 
 def test_only_who_asked_or_may_decide_withdraws(held: World) -> None:
     approval = ask(held, n=1)
-    known = {"approval_id": approval.id, "reason": "not needed"}
+    known: dict[str, Any] = {"approval_id": approval.id, "reason": "not needed"}
     before = written(approval.id)
     for actor in ("paul", ""):
         with pytest.raises(NotYours):
@@ -218,7 +218,8 @@ def test_only_who_asked_or_may_decide_withdraws(held: World) -> None:
     refused(approval, AlreadyDecided, "kim withdrawn it")
     assert held.process().carry().status == "answered"
     assert "withdrawn: not needed" in held.model.results()[0]
-    assert withdraw(approval_id=ask(held, n=2).id, actor="dora", reason="r", may_decide=True)
+    other = withdraw(approval_id=ask(held, n=2).id, actor="dora", reason="r", may_decide=True)
+    assert other.status == "withdrawn"
 
 
 def test_what_cannot_be_opened_is_withdrawn_and_never_decided(
@@ -233,7 +234,8 @@ def test_what_cannot_be_opened_is_withdrawn_and_never_decided(
         refused(approval, KeyMissing, ring[0][0], status=REJECTED)
     Approval.objects.update(sealed=b"x" * 40)
     refused(approval, SealBroken, "arguments do not verify")
-    assert withdraw(approval_id=approval.id, actor="dora", reason="broken", may_decide=True)
+    settled = withdraw(approval_id=approval.id, actor="dora", reason="broken", may_decide=True)
+    assert settled.status == "withdrawn"
 
 
 @pytest.mark.field("FL-57")
