@@ -2,12 +2,13 @@
 .DEFAULT_GOAL := help
 .PHONY: help up test test-pgbouncer test-edge test-browser test-servers check check-model demo trials guards bench promises fuzz
 
-# ARGS goes to the command behind the target. FULL and JSON are read by the commands themselves.
+# ARGS goes to the command behind the target. FULL, CUTS and JSON are read by the commands themselves.
 ARGS ?=
 WORKERS ?= 2
 FULL ?=
+CUTS ?=
 JSON ?=
-export FULL JSON
+export FULL CUTS JSON
 
 PY := .venv/bin/python
 # Values that let the settings be read where nothing is decrypted and no secret is needed.
@@ -57,7 +58,7 @@ fuzz: .venv/.ok-tests ## send the API whatever its schema allows (FUZZ_EXAMPLES=
 demo: .venv/.ok ## kill a process in the middle of a write and see the run finish on the other
 	@$(PY) -m liyagent.demo $(ARGS)
 
-trials: .venv/.ok-tests ## kill processes at chosen and random moments and count the effects (FULL=1: all)
+trials: .venv/.ok-tests ## kill processes at random moments and count the effects (FULL=1: all; CUTS=1: at every message)
 	@$(PY) -m tests.trials $(ARGS)
 
 guards: .venv/.ok-tests ## take each guard out of a copy and see its test turn red

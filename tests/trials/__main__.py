@@ -2,7 +2,7 @@
 
 FULL=1 plays the full set. LIYAGENT_TRIALS_SEED repeats the moments of a run of the trials. `--fault NAME=N`
 (more than once) plays those alone. Exit code 0 if the promise held, else 1. Raw lines are kept under
-`.liyagent/trials`, with the logs of every process.
+`.liyagent/trials`, with the logs of every process. With CUTS=1 it is the cut trials (`tests/trials/cuts`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from liyagent.core.errors import LiyagentError
 from liyagent.demo.judge import Kind, judge
 from liyagent.demo.vendors.process import ROOT
 from tests.trials.chains import check_chains
+from tests.trials.cuts.__main__ import main as cut_main
 from tests.trials.plan import (
     DEFAULT_SET,
     FULL_SET,
@@ -52,6 +53,8 @@ PATIENCE_SECONDS = 3.0
 
 def main(arguments: list[str]) -> int:
     """Play the set and return the exit code; an error of ours is one line."""
+    if os.environ.get("CUTS", "") not in {"", "0"}:
+        return cut_main(arguments)
     options = _options(arguments)
     signal.signal(signal.SIGTERM, _stop)
     is_full = os.environ.get("FULL", "") not in {"", "0"}

@@ -1,0 +1,149 @@
+"""Guards that are taken out of a copy of the tree; the cuts there must fail at a message that they name."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from liyagent.demo.vendors.process import ROOT
+from tests.guards.guard import Guard
+from tests.guards.tree import NOT_COPIED, Tree
+
+MARKED = "        may_send = scope.mark_sending(verdict, payload)\n"
+STEPS = "            pending = self._write_step(answer)\n            self._make_calls(pending)\n"
+SETTLES = """    UPDATE runs_run SET sequence = p_sequence, seal = p_seal
+        WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1
+        RETURNING correlation_id, mission, recording, events_missing, stop_requested, agent_key, request_id INTO v;
+    IF FOUND THEN
+        UPDATE runs_call SET fate"""
+OPEN = "            WHERE run_id = p_run AND step = p_step AND index = p_index AND fate = '';\n        IF NOT FOUND THEN\n            RAISE EXCEPTION 'call % of step % of run % is not open: not settled'"
+DOUBT = "    return Settlement.READ_BACK if has_reader else Settlement.TOLD_UNKNOWN\n"
+WINDOW = "        return boottime() < self.resend_until.get(call.index, 0.0)\n"
+RESERVES = "            return super().mark_sending(verdict, payload, **known)\n        return self._reserve(verdict, payload)\n"
+RESERVES_LATE = '''            return super().mark_sending(verdict, payload, **known)
+        return lambda: True
+
+    def settle(self, verdict: Verdict, payload: Payload | None, outcome: Outcome) -> None:
+        """Reserve only now that it was made."""
+        if payload is not None and not self.is_reserved:
+            self._reserve(verdict, payload)
+        super().settle(verdict, payload, outcome)
+'''
+WAKES = "    PERFORM liyagent_wake(v_run);\n"
+CHILD = "    child = _child_of(checkpoint.run, agent, key=payload.key)\n"
+CHILD_BY_ITSELF = '    child.loop = f"{child.loop[:60]}/{child.id}"\n'
+DELEGATES = "    rows = hot.ask(DELEGATE, "
+BEGINS_CHILD = """    hot.ask(
+        "SELECT * FROM liyagent_start(%s, %s, %s, %s, %s, %s, %s, %s, '', %s, %s, %s::smallint, %s, %b, %b, ''::bytea,"
+        " '{}'::jsonb, '[]'::jsonb, liyagent_config_version(), '', '')",
+        (
+            child.id, child.correlation_id, child.parent_id, child.loop, child.agent_key, child.agent_version, child.entry,
+            child.mission, child.started_by, child.recording, child.format, child.key_id, child_seal, sealed,
+        ),
+        give_up=checkpoint.give_up,
+    )
+"""
+CHILD_FOUND = (
+    '    found = stored_rows(Run, "correlation_id = %s AND loop = %s", values, give_up=give_up)\n'
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What is taken out, and in which kind of run, by which fault, it must show."""
+
+    diffs: tuple[tuple[str, str, str], ...]
+    kind: str
+    fault: str = "killed"
+
+
+GUARDS = {
+    "marked-before-sending": Taken(
+        kind="blind",
+        diffs=(("liyagent/gateway/call.py", MARKED, "        may_send = _always\n"),),
+    ),
+    "step-before-calls": Taken(
+        kind="blind",
+        diffs=(
+            (
+                "runs/loop.py",
+                STEPS,
+                "            self._make_calls(asked_for(self.checkpoint, answer))\n            self._write_step(answer)\n",
+            ),
+        ),
+    ),
+    "fence-of-settle": Taken(
+        kind="blind",
+        fault="frozen",
+        diffs=(
+            (
+                "runs/sql/step.sql",
+                SETTLES,
+                SETTLES.replace(
+                    " AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1",
+                    "",
+                ),
+            ),
+            ("runs/sql/step.sql", OPEN, OPEN.replace(" AND fate = ''", "")),
+        ),
+    ),
+    "no-blind-resend": Taken(
+        kind="blind",
+        diffs=(
+            ("runs/in_doubt.py", DOUBT, "    return Settlement.SENT_WITH_SAME_KEY\n"),
+            ("runs/scope.py", WINDOW, "        return True\n"),
+        ),
+    ),
+    "approval-consumed-at-reserve": Taken(
+        kind="held", diffs=(("runs/dispatch.py", RESERVES, RESERVES_LATE),)
+    ),
+    "decision-wakes": Taken(kind="held", diffs=(("runs/sql/approve.sql", WAKES, ""),)),
+    "child-found-by-key": Taken(
+        kind="delegated",
+        diffs=(
+            ("runs/delegate.py", CHILD, CHILD + CHILD_BY_ITSELF),
+            ("runs/delegate.py", DELEGATES, BEGINS_CHILD + DELEGATES),
+            (
+                "runs/delegate.py",
+                CHILD_FOUND,
+                CHILD_FOUND.replace("loop = %s", "left(loop, 60) = left(%s, 60)"),
+            ),
+        ),
+    ),
+}
+
+
+def without(name: str, *, say: Callable[[str], None]) -> int:
+    """Take a guard out, or each in turn for `all`; 0 where every one shows. Raises `GuardMoved`."""
+    names = list(GUARDS) if name == "all" else [name]
+    shown = [_shows(it, say=say) for it in names]
+    return 0 if all(shown) else 1
+
+
+def _shows(name: str, *, say: Callable[[str], None]) -> bool:
+    taken = GUARDS[name]
+    with tempfile.TemporaryDirectory(prefix="liyagent-cuts-") as directory:
+        tree = Path(directory) / "tree"
+        shutil.copytree(ROOT, tree, ignore=NOT_COPIED)
+        copy = Tree(place=tree, database_url="")
+        for file, search, replace in taken.diffs:
+            guard = Guard(name=name, file=file, search=search, replace=replace, tests=())
+            copy.take_out(guard)
+        command = [sys.executable, "-m", "tests.trials.cuts", "--fail-fast", "--kind", taken.kind]
+        command += ["--changing", "--fault", taken.fault]
+        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "CUTS": "1", "FULL": ""}
+        ended = subprocess.run(
+            command, cwd=tree, env=env, capture_output=True, text=True, check=False
+        )
+    failing = [it for it in ended.stdout.splitlines() if it.startswith(f"{taken.kind}: ")]
+    if ended.returncode == 0 or not failing:
+        say(f"{name:<30} NOT SHOWN: {(ended.stdout + ended.stderr).strip()[-1500:]}")
+        return False
+    say(f"{name:<30} {failing[0]}")
+    return True

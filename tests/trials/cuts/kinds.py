@@ -1,0 +1,94 @@
+"""The kinds of run that are cut: one step with one call each, and what has to come of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+POLICY = '@id("cuts") permit (principal, action == Action::"call", resource);'
+INCIDENT = ("incident/create_incident", {"name": "[{{ run }}/1]", "severity": "p3"})
+ISSUE = ("jira/create_issue", {"project": "OPS", "summary": "[{{ run }}/1]"})
+CHANGE = ("servicenow/create_change", {"short_description": "[{{ run }}/1]"})
+Asked = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunKind:
+    """One kind. `calls` is what each of its agents asks for, the first being started.
+
+    `is_held`: its write waits for a person; `is_decided_awake`: who decides before the filing is answered, else once
+    nobody carries the run. `writes` is how many must be on a ledger.
+    """
+
+    name: str
+    calls: dict[str, Asked]
+    writes: int = 1
+    is_held: bool = False
+    is_decided_awake: bool = False
+
+    @property
+    def agent(self) -> str:
+        """The agent that is started."""
+        return next(iter(self.calls))
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are in the end: a delegation makes one."""
+        return len(self.calls)
+
+
+KINDS = (
+    RunKind(name="read", calls={"cut-read": ("incident/list_incidents", {})}, writes=0),
+    RunKind(name="keyed", calls={"cut-keyed": INCIDENT}),
+    RunKind(name="readable", calls={"cut-readable": ISSUE}),
+    RunKind(name="blind", calls={"cut-blind": CHANGE}),
+    RunKind(name="held", calls={"cut-held": CHANGE}, is_held=True),
+    RunKind(
+        name="held, decided awake",
+        calls={"cut-held-awake": INCIDENT},
+        is_held=True,
+        is_decided_awake=True,
+    ),
+    RunKind(
+        name="delegated",
+        calls={
+            "cut-parent": ("agents/cut-child", {"task": "Do it for me."}),
+            "cut-child": INCIDENT,
+        },
+    ),
+)
+
+
+def agents() -> dict[str, Any]:
+    """Return the document that declares the agents of all kinds."""
+    return {
+        "agents": [
+            {
+                "key": agent,
+                "name": agent,
+                "provider": "scripted",
+                "model": agent,
+                "tool_patterns": [asked[0]],
+                "write_posture": "hold" if kind.is_held else "allow",
+                "may_wait": kind.is_held,
+                "recording": "full",
+            }
+            for kind in KINDS
+            for agent, asked in kind.calls.items()
+        ]
+    }
+
+
+def write_scripts(directory: Path) -> None:
+    """Write what each agent's model says into `directory`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for kind in KINDS:
+        for agent, (tool, args) in kind.calls.items():
+            steps = [
+                {"text": "I do it.", "calls": [{"tool": tool, "args": args}]},
+                {"text": "Done."},
+            ]
+            (directory / f"{agent}.yaml").write_text(yaml.safe_dump({"steps": steps}))

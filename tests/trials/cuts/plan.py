@@ -1,0 +1,82 @@
+"""Which cuts are made of a recorded course: all of them, a sample that its seed repeats, or few with the real clocks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+from tests.trials.cuts.course import Cut, Fault, Message, Moment
+
+MARKS = frozenset({"liyagent_mark", "liyagent_hold", "liyagent_reserve", "liyagent_delegate"})
+SETTLE, TOOL_CALL = "liyagent_settle", "tools/call"
+# Of a sample: one in four of the messages that change nothing, and so many cuts that freeze or disconnect.
+SHARE_OF_OTHERS = 0.25
+MOST_IN_DOUBT = 2
+MOMENTS = tuple(Moment)
+
+
+class Size(StrEnum):
+    """How many cuts: every one, one moment of each message that can change something, or a few that take long."""
+
+    ALL = "all"
+    SAMPLE = "sample"
+    REAL = "real clocks"
+
+
+def planned(course: Sequence[Message], *, size: Size, seed: int) -> list[Cut]:
+    """Return the cuts of a course in their order; the same for the same course, size and seed."""
+    if size is Size.ALL:
+        return [*every_kill(course), *_in_doubt(course, MOMENTS)]
+    chance = random.Random(f"{seed} {course}")
+    turn = chance.randrange(len(MOMENTS))
+    rotated = [
+        _cut(number, message, MOMENTS[(number + turn) % len(MOMENTS)], Fault.KILL)
+        for number, message in enumerate(course, start=1)
+    ]
+    doubtful = _in_doubt(course, MOMENTS)
+    few = sorted(chance.sample(doubtful, min(MOST_IN_DOUBT, len(doubtful))), key=_order)
+    if size is Size.SAMPLE:
+        kept = [it for it in rotated if changes(it.message) or chance.random() < SHARE_OF_OTHERS]
+    else:
+        kept = [it for it in rotated if changes(it.message) and it.number in span_in_doubt(course)]
+    return [*kept, *few]
+
+
+def changes(message: Message) -> bool:
+    """Whether a message can change something: a hot statement, or a call of a tool."""
+    return message.name.startswith("liyagent_") or TOOL_CALL in message.name
+
+
+def every_kill(course: Sequence[Message]) -> list[Cut]:
+    """Return a kill at each moment of each message."""
+    return [
+        _cut(number, message, moment, Fault.KILL)
+        for number, message in enumerate(course, start=1)
+        for moment in MOMENTS
+    ]
+
+
+def span_in_doubt(course: Sequence[Message]) -> range:
+    """Return the numbers from the first mark to the last settle; none where nothing is marked."""
+    marks = [number for number, it in enumerate(course, start=1) if it.name in MARKS]
+    settles = [number for number, it in enumerate(course, start=1) if it.name == SETTLE]
+    return range(marks[0], settles[-1] + 1) if marks and settles else range(0)
+
+
+def _in_doubt(course: Sequence[Message], moments: Iterable[Moment]) -> list[Cut]:
+    """From a mark to its settle the process is frozen and disconnected, too."""
+    return [
+        _cut(number, course[number - 1], moment, fault)
+        for fault in (Fault.FREEZE, Fault.DISCONNECT)
+        for number in span_in_doubt(course)
+        for moment in moments
+    ]
+
+
+def _cut(number: int, message: Message, moment: Moment, fault: Fault) -> Cut:
+    return Cut(number=number, message=message, moment=moment, fault=fault)
+
+
+def _order(cut: Cut) -> tuple[str, int]:
+    return cut.fault, cut.number
