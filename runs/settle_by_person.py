@@ -18,6 +18,7 @@ from liyagent.core.plain import NotStorable, clean_text, to_plain
 from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.gateway.contracts import contracts_for
 from liyagent.gateway.outcome import Contract, Fate, Outcome
+from liyagent.leases.models import Holder
 from runs.checkpoint import sealer_of
 from runs.errors import (
     CallFound,
@@ -234,9 +235,20 @@ def _why_not(call_id: int, fate: Fate) -> Exception:
         return CallUnderWay(OWN.get(RunStatus(run.status), "its run has just ended; ask again"))
     if call.fate == Fate.UNKNOWN and call.late_finding == FOUND and fate is not Fate.DONE:
         return CallFound("its record with this key is there", call=call_id, key=call.step_key)
+    if call.fate == Fate.UNKNOWN and fate is not Fate.DONE and _may_be_sent(call):
+        told = f"a process that stalls may still send it until {call.deadline:%H:%M:%S} UTC; say so after that"
+        return CallUnderWay(told, call=call_id)
     if call.fate == Fate.UNKNOWN:
         return Conflict("it was changed meanwhile; read it again, and say it again")
     if call.settlement == BY_PERSON:
         said = "it happened" if call.fate == Fate.DONE else "it did not happen"
         return CallSettled(f"{call.settled_by} said that {said}: {call.settled_reason}")
     return CallSettled(f"it is {call.fate}")
+
+
+def _may_be_sent(call: Call) -> bool:
+    """Whether the process that marked it may be alive, and its mark's own deadline has not passed."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT %s > liyagent_now()", [call.deadline])
+        is_before = bool(cursor.fetchone()[0])
+    return is_before and Holder.objects.filter(id=call.holder).exists()

@@ -5,6 +5,8 @@
 -- attempt's next write settles it, and its head's seal names it. No row: nothing was changed. `p_key_id` is the key that
 -- `p_outcome` is sealed with; a run that was sealed anew meanwhile is left alone. Where the call happened, requests that
 -- wait because of it are withdrawn and their runs woken; where it did not they stay with those who decide: `waiting`.
+-- Before the mark's own deadline nobody knows that it did not: a process that stalls may still send (`tests/model/in_flight.pml`).
+-- One that was proven dead has no row any more.
 CREATE FUNCTION liyagent_settle_by_person(
     p_call bigint, p_fate text, p_outcome bytea, p_key_id text, p_by text, p_reason text, p_kinds text[],
     p_contents text[]
@@ -28,7 +30,9 @@ BEGIN
     SELECT c.* INTO v_call FROM runs_call c WHERE c.id = p_call FOR NO KEY UPDATE;
     UPDATE runs_call c SET fate = p_fate, settlement = 'by_person', outcome = p_outcome, settled_at = liyagent_now(),
             late_look_at = NULL, settled_by = p_by, settled_reason = p_reason
-        WHERE c.id = p_call AND c.fate = 'unknown' AND (p_fate = 'done' OR c.late_finding <> 'found');
+        WHERE c.id = p_call AND c.fate = 'unknown'
+            AND (p_fate = 'done' OR (c.late_finding <> 'found' AND (c.deadline <= liyagent_now()
+                OR NOT EXISTS (SELECT 1 FROM leases_holder h WHERE h.id = c.holder))));
     IF NOT FOUND THEN RETURN; END IF;
     PERFORM liyagent_flush_events(v_head.id, v_call.correlation_id, v_head.mission, v_head.recording,
         v_head.events_missing, p_kinds, p_contents);

@@ -55,6 +55,7 @@ def leave_unknown(world: World, tool: str = "blind") -> None:
     with pytest.raises(Killed):
         first.carry()
     world.prove_dead(first)
+    world.sql("DELETE FROM leases_holder WHERE id = %s", first.holder)
 
 
 def result_of(call: Call) -> Any:
@@ -70,6 +71,25 @@ def waiting_for_same_intent(world: World) -> tuple[Run, Call, Approval]:
     leave_unknown(world)
     assert world.process("second").carry().status == "waiting"
     return run, world.call(run, 1), Approval.objects.get(gate="same_intent")
+
+
+@pytest.mark.promise("CR-26")
+def test_before_the_mark_s_deadline_nobody_says_that_it_did_not_happen(world: World) -> None:
+    """A process that stalls, and is alive as far as anybody knows, may still send it."""
+    run = world.start(calls(("v/blind", {"n": 1})), says("done"))
+    first = world.process("first")
+    die_before_effect("blind")
+    with pytest.raises(Killed):
+        first.carry()
+    world.lapse(first)
+    world.process("second").carry()
+    call = world.call(run, 1)
+    with pytest.raises(CallUnderWay, match="may still send it until"):
+        it_did_not(call_id=call.id, **LOOKED)
+    assert world.call(run, 1).fate == "unknown"
+    world.sql("UPDATE runs_call SET deadline = liyagent_now()")
+    it_did_not(call_id=call.id, **LOOKED)
+    assert world.call(run, 1).fate == "failed"
 
 
 @pytest.mark.parametrize("recording", ["full", "metadata"])
@@ -236,6 +256,7 @@ def test_a_mark_that_its_run_settles_itself_is_left_alone_wherever_that_stands(
                 verb(call_id=call.id, **LOOKED)
     stop_run(run_id=run.id, actor="olga", reason="enough")
     assert world.process("second").carry().status == "stopped"
+    world.sql("DELETE FROM leases_holder WHERE id = %s", first.holder)
     it_did_not(call_id=call.id, **LOOKED)
     call.refresh_from_db()
     assert call.fate == "failed"
