@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -52,7 +51,10 @@ def play(ground: Ground, kind: RunKind, cut: Cut | None) -> Played:
     """Play one cut to its end; without one the victim carries all to the end. Raises `StageFailed`."""
     ground.let_survivor_take(may=False)
     _, correlation = ground.desk.start(kind.agent)
-    decide: Callable[[], None] = lambda: ground.desk.approve(correlation) and None  # noqa: E731
+
+    def decide() -> None:
+        ground.desk.approve(correlation)
+
     ground.gate.begin(cut, at_effect={HOLD: decide} if kind.is_decided_awake else {})
     victim = _carry_until_struck(ground, correlation, cut)
     is_reached = ground.gate.struck.is_set() or cut is None
