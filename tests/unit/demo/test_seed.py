@@ -12,6 +12,7 @@ from django.core.management import call_command
 from liyagent.agents.models import Agent, ConfigVersion
 from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput
+from liyagent.demo.seed import TASKS
 from liyagent.demo.vendors.process import VendorProcess, free_port
 from liyagent.gateway.models import Policy, Tool, ToolServer
 from liyagent.gateway.permit import permit
@@ -116,7 +117,7 @@ def test_a_seed_after_the_vendors_came_up_does_the_rest(
 
     seed(vendors.url)
 
-    assert Run.objects.count() == 4
+    assert Run.objects.count() == len(TASKS)
     assert all(tool.is_offered for tool in Tool.objects.all())
 
 
