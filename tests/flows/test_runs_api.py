@@ -124,7 +124,7 @@ def test_a_bad_filter_is_refused_naming_what_is_allowed(operator: Api) -> None:
         (
             "page",
             "2",
-            "status, agent, mission, entry, error, started_by, since, until, limit, cursor",
+            "status, agent, mission, entry, error, started_by, parent, since, until, limit, cursor",
         ),
     ):
         answer = operator.get(f"/api/runs?{urlencode({name: value})}")
