@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 from types import MappingProxyType
 from uuid import UUID
 
@@ -67,7 +68,7 @@ def stop_run(*, run_id: UUID, actor: str, reason: str) -> Run:
 
 def _stop_below(run: Run, *, actor: str) -> list[Run]:
     with connection.cursor() as cursor:
-        values = {"correlation": run.correlation_id, "run": run.id, "by": actor}
+        values: dict[str, Any] = {"correlation": run.correlation_id, "run": run.id, "by": actor}
         found: list[UUID] = []
         # What one of them hands down meanwhile is found by the next look: once it is stopped it hands down nothing.
         while True:

@@ -43,7 +43,7 @@ def hand_down(
 ) -> Row | None:
     """Hand work down, as the statement is called; the config it was judged by is today's unless told."""
     version = config(connection) if version is None else version
-    values = (
+    values: tuple[Any, ...] = (
         fence.run, fence.attempt, sequence, b"seal", 1, 0, "toolu_1", "agents", "reader", key, True, "digest",
         b"sealed", version, None, child or uuid4(), 1, "full", 1, "k1", b"child seal", b"start", Jsonb([]), [], [],
     )  # fmt: skip
@@ -53,7 +53,7 @@ def hand_down(
 
 def sleep_on(connection: Connection, fence: Fence, sequence: int, *, wakes: int) -> Row | None:
     """Go on waiting for the child."""
-    values = (fence.run, fence.attempt, sequence, b"seal", wakes, [], [])
+    values: tuple[Any, ...] = (fence.run, fence.attempt, sequence, b"seal", wakes, [], [])
     return connection.execute(
         "SELECT * FROM liyagent_wait_for_child(%s, %s, %s, %s, %s, %s, %s)", values
     ).fetchone()
