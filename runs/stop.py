@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 from types import MappingProxyType
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
