@@ -37,7 +37,7 @@ RESERVES_LATE = '''            return super().mark_sending(verdict, payload, **k
 '''
 WAKES = "    PERFORM liyagent_wake(v_run);\n"
 CHILD = "    child = _child_of(checkpoint.run, agent, key=payload.key)\n"
-CHILD_BY_ITSELF = '    child.loop = f"{child.loop[:60]}/{child.id}"\n'
+CHILD_BY_ITSELF = '    child.loop = f"{child.loop[:24]}/{child.id}"\n'
 DELEGATES = "    rows = hot.ask(DELEGATE, "
 BEGINS_CHILD = """    hot.ask(
         "SELECT * FROM liyagent_start(%s, %s, %s, %s, %s, %s, %s, %s, '', %s, %s, %s::smallint, %s, %b, %b, ''::bytea,"
@@ -112,7 +112,7 @@ GUARDS = {
             (
                 "runs/delegate.py",
                 CHILD_FOUND,
-                CHILD_FOUND.replace("loop = %s", "left(loop, 60) = left(%s, 60)"),
+                CHILD_FOUND.replace("loop = %s", "left(loop, 24) = left(%s, 24)"),
             ),
         ),
     ),
