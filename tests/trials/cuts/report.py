@@ -12,7 +12,7 @@ HEAD = (
     f"{'kind':<21}{'messages':>9}{'killed':>8}{'frozen':>8}{'disconnected':>14}{'in doubt':>10}"
     f"{'lost':>6}{'dup':>5}{'missing':>9}{'unknown':>9}  recovery p50 / max"
 )
-HELD = "Every cut was visited, and the promise held."
+HELD = "The promise held at every cut."
 
 
 def table(trials: Sequence[Played]) -> str:
