@@ -11,6 +11,9 @@ BEGIN
     PERFORM 1 FROM runs_run r WHERE r.id = ANY (p_runs) AND r.status = 'running' ORDER BY r.id FOR NO KEY UPDATE;
     RETURN QUERY
     UPDATE runs_run r SET status = 'queued', holder = NULL, losses = r.losses + 1, last_loss = p_cause,
+            -- One that was to be told that it has failed, and could not be, is tried again later and later.
+            not_before = CASE WHEN r.losses > 2
+                THEN liyagent_now() + make_interval(secs => LEAST(300, power(2, LEAST(r.losses, 12) - 2))) END,
             settle_after = GREATEST(r.settle_after, (
                 SELECT max(c.deadline) FROM runs_call c
                 WHERE c.run_id = r.id AND c.fate = '' AND c.holder IS DISTINCT FROM p_proven))
