@@ -181,12 +181,13 @@ def test_the_same_intent_after_an_unknown_outcome_is_refused_and_a_reworded_one_
     assert f"call {world.call(run, 1).id}" in refused
 
 
-def test_a_held_write_is_refused_with_its_reason(world: World) -> None:
+def test_a_held_write_of_a_run_that_may_not_wait_is_told_with_its_reason(world: World) -> None:
     world.sql("UPDATE agents_agent SET write_posture = 'hold'")
     world.start(calls(("v/blind", {"n": 1}), ("v/look", {})), says("done"))
     assert world.process().carry().status == "answered"
     assert world.vendor.received == ["look"]
-    assert "held for a person's approval" in world.model.results()[0]
+    assert "waits for a person's approval" in world.model.results()[0]
+    assert "write posture" in world.model.results()[0]
 
 
 @pytest.mark.field("FL-06")
