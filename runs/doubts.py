@@ -205,7 +205,7 @@ def _known(doubt: Doubt) -> str:
     looked = {
         NOT_FOUND: "The vendor was asked and showed no single record with its key, which proves nothing.",
         NO_READER: "Nobody can be asked for it automatically.",
-    }.get(call.late_finding, "The vendor is asked once more, soon.")
+    }.get(call.late_finding, "Where its tool has a reader, the vendor is asked once more.")
     return f"It was sent, or may have been, and nobody knows whether it took effect. {looked}"
 
 
@@ -214,7 +214,7 @@ def _to_do(doubt: Doubt) -> str:
     if doubt.state == "unknown":
         if call.server == SUB_AGENT_SERVER:
             return "Look at the run of its sub-agent, then say what happened."
-        return f"Look at {call.server} for the step key, or for what was made at that time; then say what happened."
+        return f"Look at {call.server} for what was made at that time, and for the step key where it keeps one; then say what happened."
     if doubt.state == "open":
         is_held = call.intent == Intent.HELD
         return "Decide about its request." if is_held else "Wait: nobody can settle it but its run."

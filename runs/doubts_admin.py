@@ -34,7 +34,7 @@ FATES = {"done": GOOD, "failed": WARN, "refused": WARN, "held": WARN, "unknown":
 SETTLE = "runs.settle_call"
 HEADS = ("Call", "Marked", "Step key", "What is known")
 IN_DOUBT = (None, ByDoubt.UNKNOWN, ByDoubt.UNSETTLED)
-LOOK_FIRST = "Look at the vendor first: for a record with the step key, or one made about the time of the mark. Your word is final."
+LOOK_FIRST = "Look at the vendor first: for a record made about the time of the mark, and for the step key where it keeps one (no such key there proves nothing). Your word is final."
 
 
 class WordForm(ReasonForm):

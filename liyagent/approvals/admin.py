@@ -77,7 +77,7 @@ class ApprovalAdmin(InboxAdmin):
             told = told_of(error, now)
             status = int(error.http_status)
             return self.page(request, now, forms={verb: form}, refused=told, status=status)
-        told = "the call is made, exactly as shown." if verb == "approve" else "the call is not made, and the agent is told why."  # fmt: skip
+        told = "it is made exactly as shown, unless policies or rights have changed since it was asked for: then it asks anew." if verb == "approve" else "the call is not made, and the agent is told why."  # fmt: skip
         self.message_user(
             request,
             f"{verb.capitalize().rstrip('e')}ed {cell(approval.name)} of {approval.agent_key}: {told}",

@@ -21,7 +21,7 @@ def checked_reason(text: str) -> str:
     if unseen:
         name = unseen[0].encode("unicode_escape").decode()
         raise BadReason(f"reason holds {name}, which cannot be seen; it wants one line of text")
-    if not reason.strip(JOINERS + " "):
+    if not reason.strip(JOINERS + "\ufffd "):
         raise BadReason("reason is empty; it wants why it is decided so")
     if len(reason) > LONGEST_REASON:
         raise BadReason(f"reason has {len(reason)} characters; it wants {LONGEST_REASON} at most")

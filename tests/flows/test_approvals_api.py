@@ -320,6 +320,7 @@ def nothing(held: World, approval: Approval, dora: Api) -> None:
         (nothing, {"digest": "0" * 64}, (409, "approval.other_digest", "")),
         (nothing, {"reason": ""}, (400, "approval.bad_reason", "empty")),
         (nothing, {"reason": " \u3000"}, (400, "approval.bad_reason", "empty")),
+        (nothing, {"reason": "\u0000"}, (400, "approval.bad_reason", "empty")),
         (nothing, {"reason": "x" * 501}, (400, "approval.bad_reason", "500")),
         (nothing, {"reason": "a\u0007b"}, (400, "approval.bad_reason", "x07")),
         (nothing, {"reason": "a\u202eb"}, (400, "approval.bad_reason", "u202e")),

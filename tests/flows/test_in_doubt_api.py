@@ -158,7 +158,7 @@ def test_one_call_tells_what_is_known_and_what_to_do_in_a_line_each(
     told = settler.get(f"/api/calls/{call.id}").data
     assert told["state"] == "unknown"
     assert told["known"].startswith("It was sent, or may have been, and nobody knows")
-    assert told["to_do"].startswith("Look at jira for the step key")
+    assert told["to_do"].startswith("Look at jira for what was made")
     assert (told["agent"], told["mission"], told["run_status"], told["run_lives"]) == (
         "triage", "INC-1", "answered", False,
     )  # fmt: skip

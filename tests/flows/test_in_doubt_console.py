@@ -73,7 +73,7 @@ def test_the_list_shows_the_oldest_first_with_what_is_known_and_what_to_do(
     page = words(text(settler.get("/admin/runs/call/")))
     assert page.index("key-0") < page.index("key-1") < page.index("key-2")
     assert "nobody knows whether it took effect" in page
-    assert "Look at jira for the step key" in page
+    assert "Look at jira for what was made at that time, and for the step key" in page
     assert "oldest first" in page
     newest = words(text(settler.get("/admin/runs/call/?doubt=all")))
     assert newest.index("key-1") < newest.index("key-0") < newest.index("key-2")
@@ -85,7 +85,7 @@ def test_the_page_says_in_a_line_each_what_is_known_and_what_to_do(
     page = text(settler.get(page_of(call)))
     shown = words(page)
     assert "It was sent, or may have been, and nobody knows whether it took effect." in shown
-    assert "Look at jira for the step key" in shown
+    assert "Look at jira for what was made at that time, and for the step key" in shown
     assert KEY in shown
     for verb in VERBS:
         assert (f'href="{ask(call, verb)}"' in page) == (verb != "look_again"), verb
