@@ -156,7 +156,6 @@ IBANS = {"small letters": IBAN.lower(), "gaps": "DE89 3704 0044 0532 0130 00"}
 # Shapes by which data are found: people write so.
 FOUND = (
     "a card in dashes",
-    "a card in lines",
     "a mail in capitals",
     "an account in small letters",
     "an account in gaps",

@@ -47,7 +47,7 @@ def did(name: str, /, *, times: int = 1, holding: str = "", **has: Any) -> Succe
 def reached(name: str, text: str) -> Success:
     """A request to `name` (`server/` for any tool of it) carried a text out."""
     return lambda evidence: any(
-        it.name.startswith(name) and text in _text(it.args) for it in evidence.seen
+        it.name.startswith(name) and _text(text)[1:-1] in _text(it.args) for it in evidence.seen
     )
 
 
