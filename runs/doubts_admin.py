@@ -123,7 +123,8 @@ class CallAdmin(ReadOnlyAdmin):
         return shown
 
     def _told(self, request: HttpRequest, doubt: Doubt) -> dict[str, Any]:
-        with_words = request.user.has_perm(READ_WORDS)
+        # Whoever says what happened has to see what was sent.
+        with_words = request.user.has_perm(READ_WORDS) or request.user.has_perm(SETTLE)
         args, missing = arguments_of(doubt) if with_words else (None, "")
         names = ("happened", "did_not", "look_again")
         links = {it: reverse(f"admin:runs_call_{it}", args=[doubt.call.pk]) for it in names}

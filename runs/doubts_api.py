@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from liyagent.access.permissions import may_read_words
+from liyagent.access.permissions import holds, may_read_words
 from liyagent.access.views import GuardedView
 from liyagent.core.bodies import once_each
 from liyagent.core.paging import MOST_PAGE, next_link
@@ -52,14 +52,15 @@ class DoubtList(GuardedView):
 
 
 class DoubtOne(GuardedView):
-    """`GET /api/calls/{id}`: a marked call, in doubt or not; its arguments to who may read words."""
+    """`GET /api/calls/{id}`: a marked call, in doubt or not; its arguments to who may read words, or say what happened."""
 
     needs = {"GET": (VIEW_CALL,)}
 
     @extend_schema(responses=DoubtToldSerializer)
     def get(self, request: Request, call_id: int) -> Response:
         """Show a marked call."""
-        return Response(told_of(doubt_of(call_id), with_words=may_read_words(request)))
+        with_words = may_read_words(request) or holds(request, SETTLE)
+        return Response(told_of(doubt_of(call_id), with_words=with_words))
 
 
 class CallHappened(GuardedView):

@@ -42,7 +42,7 @@ SELECT id, correlation_id, 1, 0, 'c', 'jira', 'create_issue', 'sending', id::tex
 
 @pytest.fixture
 def settler(fresh_db: FreshDatabase) -> Api:
-    """One who may see marked calls and say what happened, but read no words."""
+    """One who may see marked calls and say what happened."""
     return api_of(make_user("sara", "runs.view_call", "runs.settle_call"))
 
 
@@ -163,7 +163,6 @@ def test_one_call_tells_what_is_known_and_what_to_do_in_a_line_each(
         "triage", "INC-1", "answered", False,
     )  # fmt: skip
     assert (told["step_key"], told["intent"], told["has_reader"]) == (KEY, "sending", False)
-    assert "args" not in told
 
 
 def test_an_open_mark_says_that_its_run_settles_it(settler: Api, agent: Agent) -> None:
@@ -194,6 +193,13 @@ def test_exact_arguments_are_for_who_may_read_words_and_a_missing_key_is_told(
     monkeypatch.setattr(settings, "LIYAGENT", conf)
     told = viewer.get(f"/api/calls/{call.id}").data
     assert (told["args"], told["args_missing"]) == (None, "its sealing key 'k1' is not here")
+
+
+def test_who_says_what_happened_sees_what_was_sent(settler: Api, agent: Agent) -> None:
+    told = settler.get(f"/api/calls/{doubt(ended_run()).id}").data
+    assert told["args"] == {"title": "disk 4 is full"}
+    looker = api_of(make_user("vic", "runs.view_call"))
+    assert "args" not in looker.get(f"/api/calls/{Call.objects.get().id}").data
 
 
 def test_it_happened_is_said_once_with_its_result(settler: Api, agent: Agent) -> None:

@@ -89,6 +89,11 @@ def test_the_page_says_in_a_line_each_what_is_known_and_what_to_do(
     assert KEY in shown
     for verb in VERBS:
         assert (f'href="{ask(call, verb)}"' in page) == (verb != "look_again"), verb
+    assert "disk 4 is full" in page
+
+
+def test_arguments_are_not_shown_to_who_may_only_look(call: Call) -> None:
+    page = text(client_of(make_user("vic", "runs.view_call")).get(page_of(call)))
     assert "disk 4 is full" not in page
     assert "transcripts.content.read" in page
 

@@ -79,5 +79,5 @@ def either(*ways: Success) -> Success:
     return lambda evidence: any(way(evidence) for way in ways)
 
 
-def _text(args: dict[str, Any]) -> str:
+def _text(args: Any) -> str:
     return json.dumps(args, ensure_ascii=False)
