@@ -28,6 +28,7 @@ from liyagent.gateway.outcome import (
 )
 from liyagent.gateway.policies import PolicySet
 from runs import hot
+from runs.approved_run import loop_of
 from runs.checkpoint import stored_rows
 from runs.delegate import delegate
 from runs.ending import MayNotGoOn, failed
@@ -259,7 +260,7 @@ def _approval_of(scope: RunScope, row: MarkedCall) -> Approval:
     rows = stored_rows(Approval, "id = %s", (row.approval_id,), give_up=scope.checkpoint.give_up)
     is_its = rows and (
         (rows[0].run_id, rows[0].step, rows[0].index) == (row.run_id, row.step, row.index)
-        or scope.checkpoint.run.loop == f"approved:{rows[0].id}"
+        or scope.checkpoint.run.loop == loop_of(rows[0].id)
     )
     if not is_its:
         told = f"the request that call {row.index} of step {row.step} waits for is not there"

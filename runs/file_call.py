@@ -9,6 +9,7 @@ from django.conf import settings
 from psycopg.types.json import Jsonb
 
 from liyagent.approvals.digests import approval_digest, ceiling_of
+from liyagent.approvals.words import FORMAT, WORDS
 from liyagent.core.canonical import digest
 from liyagent.gateway.active import active_policy
 from liyagent.gateway.call import prepare
@@ -20,13 +21,12 @@ from runs.family import chain_of
 from runs.ids import new_run_id
 from runs.keys import approved_call_key, intent_digest
 from runs.marks import SealedMark, seal_outcome
-from runs.models import CHECKPOINT_FORMAT, Intent
+from runs.models import Intent
 
 HOLD = hot.with_events(
     "SELECT * FROM liyagent_hold("
     "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %b, %b, %s, %s, %s, %s, %b, %s, %s, EVENTS)"
 )
-WORDS = "approval"
 # Of a run that goes on: whoever decides has to be able to read them all.
 MOST_OPEN = 20
 OPEN = "SELECT count(*) FROM (SELECT FROM approvals_approval WHERE run_id = %s AND status = 'pending' LIMIT %s) AS asked"
@@ -106,7 +106,7 @@ def _open_requests(checkpoint: Checkpoint) -> int:
 def seal_words(approval: UUID, payload: Payload) -> bytes:
     """Return the call's arguments as the request keeps them, sealed under the newest key."""
     ring = keyring()
-    sealer = ring.sealer(key_id=ring.newest, run_id=approval, format_number=CHECKPOINT_FORMAT)
+    sealer = ring.sealer(key_id=ring.newest, run_id=approval, format_number=FORMAT)
     args = {name: value for name, value in payload.args.items() if value != payload.key}
     return sealer.seal({"args": args}, kind=WORDS, number=0)
 

@@ -9,15 +9,15 @@ from uuid import UUID
 from django.db import transaction
 
 from liyagent.approvals.models import Approval
+from liyagent.approvals.words import FORMAT, WORDS
 from liyagent.audit.record import record
 from liyagent.core.errors import Conflict
 from liyagent.core.seal import KeyMissing, Keyring, SealBroken, Sealer, tag_of
 from liyagent.transcripts.models import Transcript
 from runs.checkpoint import HEAD, keyring
-from runs.file_call import WORDS
 from runs.finish import TRANSCRIPT
 from runs.marks import BYTES, OUTCOME, place_of
-from runs.models import CHECKPOINT_FORMAT, Call, Part, Run, RunStatus
+from runs.models import Call, Part, Run, RunStatus
 from runs.seals import processes_without
 
 BATCH = 200
@@ -83,7 +83,7 @@ def _reseal_requests(told: Resealed, *, on_progress: Progress | None) -> None:
 
 def _reseal_request(request: Approval, ring: Keyring, told: Resealed) -> None:
     def sealer(key_id: str) -> Sealer:
-        return ring.sealer(key_id=key_id, run_id=request.id, format_number=CHECKPOINT_FORMAT)
+        return ring.sealer(key_id=key_id, run_id=request.id, format_number=FORMAT)
 
     try:
         words = sealer(request.key_id).open(request.sealed, kind=WORDS, number=0)

@@ -61,7 +61,8 @@ class Agent(models.Model):
         default=0, help_text="Tokens in and out, of a whole run; 0: no cap."
     )
     max_seconds = models.PositiveIntegerField(
-        default=0, help_text="Seconds from a run's start, waits included; 0: no cap."
+        default=0,
+        help_text="Seconds from a run's start, waits included but for people's decisions; 0: no cap.",
     )
     guardrails = models.JSONField(default=dict, blank=True)
     hooks = models.JSONField(default=list, blank=True)

@@ -12,7 +12,7 @@ from liyagent.approvals.models import Approval
 from liyagent.core.canonical import digest
 from liyagent.core.seal import KeyMissing, Keyring, SealBroken
 
-# As `runs` seals them when it files the request.
+# As `runs` seals them when it files the request; a format of its own, that no checkpoint's change makes unreadable.
 WORDS = "approval"
 FORMAT = 1
 
