@@ -14,8 +14,8 @@ DOUBTS: tuple[Guard, ...] = (
     Guard(
         name="a person settles what is unknown, and nothing else",
         file=PERSON,
-        search="AND c.fate = 'unknown' AND (p_fate",
-        replace="AND (p_fate",
+        search="WHERE c.id = p_call AND c.fate = 'unknown'\n",
+        replace="WHERE c.id = p_call\n",
         tests=(
             f"{SAID}test_a_mark_that_its_run_settles_itself_is_left_alone_wherever_that_stands",
             f"{SAID}test_only_the_first_word_counts_and_the_second_is_told_whose_it_was",
@@ -24,8 +24,8 @@ DOUBTS: tuple[Guard, ...] = (
     Guard(
         name="what was found at the vendor cannot be said not to have happened",
         file=PERSON,
-        search=" AND (p_fate = 'done' OR c.late_finding <> 'found')",
-        replace="",
+        search="c.late_finding <> 'found' AND (c.deadline",
+        replace="(c.deadline",
         tests=(f"{SAID}test_what_was_found_at_the_vendor_did_happen",),
     ),
     Guard(

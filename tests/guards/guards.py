@@ -255,7 +255,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         name="a mark's columns are those that were sealed",
         file="runs/marks.py",
-        search="    if (*sealed, mark.key_window_seconds) != _columns(row):",
+        search="    if (*sealed, mark.key_window_seconds, mark.intent, mark.approval) != _columns(row):",
         replace="    if False:",
         tests=(f"{EDITED}test_a_mark_with_another_column_fails_the_run_and_nothing_is_sent",),
     ),
@@ -331,8 +331,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         name="the same intent after an unknown outcome",
         file=STEP,
-        search="            ORDER BY id LIMIT 1;\n        IF FOUND THEN\n",
-        replace="            ORDER BY id LIMIT 1;\n        IF false THEN\n",
+        search="        END IF;\n        IF FOUND THEN\n            RETURN QUERY SELECT v.stop_requested, liyagent_config_version(), 0::double",
+        replace="        END IF;\n        IF false THEN\n            RETURN QUERY SELECT v.stop_requested, liyagent_config_version(), 0::double",
         tests=(f"{MARKS}test_the_same_intent_after_an_unknown_outcome_is_named_and_not_marked",),
     ),
     Guard(
@@ -484,8 +484,8 @@ END $$;
     Guard(
         name="each call of a step is judged by what stands when it is made",
         file=LOOP,
-        search="        call = self._as_it_stands(call, agent)\n",
-        replace="",
+        search="        self._check(check_calls, agent)\n        call = self._as_it_stands(call, agent)\n",
+        replace="        self._check(check_calls, agent)\n",
         tests=(
             f"{CARRYING}test_masked_calls.py::test_a_right_taken_from_a_living_run_acts_on_its_next_read",
         ),

@@ -44,7 +44,7 @@ KEEPING: tuple[Guard, ...] = (
     Guard(
         name="no call beyond the cap is made",
         file="runs/loop.py",
-        search="        check_calls(agent, self.checkpoint.counters)\n",
+        search="        self._check(check_calls, agent)\n",
         replace="",
         tests=(
             f"{CAPS}test_the_step_that_goes_beyond_the_cap_of_calls_is_stored_and_none_of_its_calls_made",
