@@ -43,6 +43,7 @@ INSTALLED_APPS = [
     "liyagent.transcripts",
     "liyagent.approvals",
     "runs",
+    "liyagent.entry",
     "liyagent.demo",
     "liyagent.console",
     "liyagent.operation",

@@ -9,16 +9,15 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import FrameType
 
-import psycopg
 import uvicorn
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import connection
 
 from liyagent.approvals.deliver import deliver_due
 from liyagent.core.database import close_hot_pool
-from liyagent.core.errors import LiyagentError
 from liyagent.core.readiness import STATE
 from liyagent.gateway import wire
 from liyagent.leases.holding import end_holder, start_draining
@@ -29,6 +28,7 @@ from runs.late_look import look_late
 from runs.listen import listen_until
 from runs.new_life import begin_life
 from runs.renewal import Renewal
+from runs.rounds import ROUNDS, Round, go_round
 from runs.runner import Runner
 from runs.threads import LastingThread
 from runs.warm_up import warm_up
@@ -100,8 +100,13 @@ class Process:
         self._start("listen", lambda: listen_until(self.ended))
         self._start("runner", self.runner.take_until_drained)
         self._start("carriers", lambda: self.carriers.look_until(self.runner.draining))
-        self._start("late look", self._look_late)
-        self._start("notices", self._tell_notices)
+        rounds = {
+            "late look": Round(look=lambda _give_up: look_late()),
+            "notices": Round(look=lambda give_up: deliver_due(give_up=give_up)),
+            **ROUNDS,
+        }
+        for name, it in rounds.items():
+            self._start(name, partial(go_round, name, it, ended=self.ended))
         threading.Thread(target=warm_up, name="warm up", daemon=True).start()
         STATE.reasons.discard("starting")
         self.web.run()
@@ -112,24 +117,6 @@ class Process:
     def _look_after_cluster(self) -> None:
         if self.cluster is not None and not STATE.is_draining:
             self.cluster.look()
-
-    def _look_late(self) -> None:
-        """On a thread of its own, since it asks vendors; each look is claimed, so every process may."""
-        while not self.ended.wait(settings.LIYAGENT.sweep_seconds):
-            try:
-                look_late()
-            except (psycopg.Error, DatabaseError, InterfaceError, LiyagentError):
-                logger.exception("a late look went wrong; the next goes on")
-
-    def _tell_notices(self) -> None:
-        """On a thread of its own, since a receiver may be slow; each notice is claimed, so every process may."""
-        while not self.ended.wait(settings.LIYAGENT.sweep_seconds):
-            try:
-                deliver_due(give_up=self.ended.is_set)
-            except (psycopg.Error, DatabaseError, InterfaceError, LiyagentError):
-                logger.exception("notices of approvals were not told; the next look goes on")
-            finally:
-                connection.close()
 
     def _start(self, name: str, work: Callable[[], None]) -> None:
         thread = LastingThread(

@@ -49,9 +49,11 @@ def start_run(
     history: list[dict[str, str]] | None = None,
     start_key: str = "",
     body_digest: str = "",
+    run_id: UUID | None = None,
 ) -> Started:
     """Store a run as queued; any process's runner takes it.
 
+    With a `run_id`, made by `new_run_id`, it is that run: started again with it, it is started once.
     With a `start_key` the first start is found again: the same answer for the same body, `StartKeyReused`
     for another. What the agent's input guardrails mask is sealed masked; a refusal of theirs ends the run
     before its first step. Raises `AgentUnknown`, `AgentContained`, `ChannelClosed`, `BadInput`; `NotStarted` while the
@@ -63,7 +65,7 @@ def start_run(
     task = clean_text(task)
     turns = _turns(history or [])
     _check_task(task)
-    run_id = new_run_id()
+    run_id = run_id or new_run_id()
     config = newest_config() or current_config()
     for _ in range(MOST_LOOKS):
         agent = _agent(agent_key, entry, config=config)

@@ -7,14 +7,12 @@ claimed is due again. Of one request the earlier is told first, unless it holds 
 from __future__ import annotations
 
 import logging
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import httpx2
 from django.conf import settings
-from django.db import connection
 
 from liyagent.approvals.models import Notice
 from liyagent.approvals.notice import body_of
@@ -22,42 +20,15 @@ from liyagent.approvals.signing import signed_headers
 from liyagent.core.errors import LiyagentError
 from liyagent.core.metrics import NOTICES
 from liyagent.core.outbound import guarded_client
+from liyagent.core.outbox import ANSWER_SECONDS, SENT_WITHIN_SECONDS, Outbox, wanted_pause
 from liyagent.core.transactions import forbid_transaction
 
 logger = logging.getLogger(__name__)
 
 MOST_A_LOOK = 100
-# The lease is longer than what leads to the first byte and the wait for an answer together.
-LEASE_SECONDS, SENT_WITHIN_SECONDS, ANSWER_SECONDS = 60, 30.0, 10.0
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 3_600.0
 TOO_MANY, GONE, OF_THE_SERVER = 429, 410, 500
 AGENT = "Liyagent-Approvals"
-
-CLAIM = """
-UPDATE approvals_notice n SET attempts = n.attempts + 1,
-        claimed_until = liyagent_now() + make_interval(secs => %s)
-    WHERE n.id = (SELECT d.id FROM approvals_notice d
-        WHERE d.state = 'pending' AND d.next_at <= (SELECT liyagent_now())
-            AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now())
-            AND (d.created_at < liyagent_now() - interval '1 hour' OR NOT EXISTS (
-                SELECT 1 FROM approvals_notice e
-                WHERE e.approval_id = d.approval_id AND e.state = 'pending' AND e.id < d.id))
-        ORDER BY d.next_at, d.id LIMIT 1 FOR UPDATE SKIP LOCKED)
-    RETURNING n.id
-"""
-DELIVERED = """
-UPDATE approvals_notice SET state = 'delivered', settled_at = liyagent_now(), claimed_until = NULL, last_error = ''
-    WHERE id = %s AND attempts = %s AND state = 'pending'
-"""
-FAILED = """
-UPDATE approvals_notice n SET failures = n.failures + 1, last_error = %s, claimed_until = NULL,
-        next_at = least(it.now + make_interval(secs => %s), n.give_up_at),
-        state = CASE WHEN it.now >= n.give_up_at THEN 'dead' ELSE 'pending' END,
-        settled_at = CASE WHEN it.now >= n.give_up_at THEN it.now END
-    FROM (SELECT liyagent_now() AS now OFFSET 0) AS it
-    WHERE n.id = %s AND n.attempts = %s AND n.state = 'pending'
-    RETURNING n.state
-"""
+OUTBOX = Outbox(table="approvals_notice", of="approval_id")
 
 
 class TooSlow(LiyagentError):
@@ -166,46 +137,35 @@ def _answer(response: httpx2.Response) -> Answer:
     return Answer(
         error=told,
         is_down=status == TOO_MANY or status >= OF_THE_SERVER,
-        wanted_pause=_wanted_pause(response.headers.get("retry-after", "")),
+        wanted_pause=wanted_pause(response.headers.get("retry-after", "")),
     )
 
 
-def _wanted_pause(told: str) -> float:
-    """The seconds of a Retry-After, a date counts as none."""
-    is_number = told.isascii() and told.isdigit() and len(told) < 10
-    return min(float(told), LONGEST_PAUSE_SECONDS) if is_number else 0.0
-
-
 def _claimed() -> Notice | None:
-    with connection.cursor() as cursor:
-        cursor.execute(CLAIM, [LEASE_SECONDS])
-        row = cursor.fetchone()
-    if row is None:
+    found = OUTBOX.claim()
+    if found is None:
         return None
     notices = Notice.objects.select_related("approval")
     return notices.defer("approval__sealed", "approval__ceiling", "approval__held_reason").get(
-        id=row[0]
+        id=found
     )
 
 
 def _mark(notice: Notice, answer: Answer) -> None:
     """Keep what became of it; one that was claimed by another meanwhile is the other's to mark."""
-    with connection.cursor() as cursor:
-        if not answer.error:
-            cursor.execute(DELIVERED, [notice.id, notice.attempts])
-            NOTICES.of("delivered").inc()
-            return
-        pause = max(_pause(notice.failures), answer.wanted_pause)
-        cursor.execute(FAILED, [answer.error[:300], pause, notice.id, notice.attempts])
-        row = cursor.fetchone()
-    NOTICES.of("dead" if row == ("dead",) else "failed").inc()
+    if not answer.error:
+        OUTBOX.settle(notice.id, attempts=notice.attempts)
+        NOTICES.of("delivered").inc()
+        return
+    is_dead = OUTBOX.fail(
+        notice.id,
+        attempts=notice.attempts,
+        failures=notice.failures,
+        why=answer.error,
+        pause=answer.wanted_pause,
+    )
+    NOTICES.of("dead" if is_dead else "failed").inc()
     logger.warning(
         "notice %s of request %s is not delivered%s: %s",
-        notice.id, notice.approval_id, ", and given up" if row == ("dead",) else "", answer.error,
+        notice.id, notice.approval_id, ", and given up" if is_dead else "", answer.error,
     )  # fmt: skip
-
-
-def _pause(failures: int) -> float:
-    """Twice as long each time, an hour at most, and by chance down to half of it: many do not come back at once."""
-    pause: float = min(FIRST_PAUSE_SECONDS * 2 ** min(failures, 20), LONGEST_PAUSE_SECONDS)
-    return pause * random.uniform(0.5, 1)  # noqa: S311 - spreads, and keeps no secret

@@ -76,6 +76,7 @@ class Conf:
     hook_modules: tuple[str, ...]
     prices_file: Path | None
     crash_resume_entries: bool
+    answer_seconds: float
     run_events_enabled: bool
     run_events_retention_days: int
     log_level: str
@@ -136,6 +137,8 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         commands_file=_commands_file(env),
         prices_file=_prices_file(env),
         crash_resume_entries=_flag(env, "TICKETIQ_CRASH_RESUME_ENTRIES", default=True),
+        answer_seconds=_number(env, "LIYAGENT_ANSWER_DAYS", default=7, low=0, high=3_650)
+        * DAY_SECONDS,
         run_events_enabled=_flag(env, "TICKETIQ_RUN_EVENTS_ENABLED", default=True),
         run_events_retention_days=_whole(
             env, "TICKETIQ_RUN_EVENTS_RETENTION_DAYS", default=365, low=0, high=36_500

@@ -195,6 +195,15 @@ LOGINS_REFUSED = _counter(
     "logins_refused_total", "Logins refused before the password was looked at: too many had failed."
 )
 BAD_KEYS = _counter("bad_api_keys_total", "Requests with a token that is no API key.")
+DELIVERIES = Children(
+    _counter(
+        "deliveries_total",
+        "Attempts of this process to hand on an answer, by way in and outcome: delivered, failed (tried again), "
+        "unconfirmed (nobody can tell), dead (given up).",
+        "way",
+        "outcome",
+    )
+)
 NOTICES = Children(
     _counter(
         "approval_notices_total",

@@ -5,41 +5,42 @@ from __future__ import annotations
 from tests.guards.guard import Guard
 
 DELIVER, NOTICE = "liyagent/approvals/deliver.py", "liyagent/approvals/notice.py"
+OUTBOX = "liyagent/core/outbox.py"
 NOTICES = "tests/unit/approvals/test_notices.py::"
 OVERTAKEN = f"{NOTICES}test_a_deliverer_that_was_overtaken_marks_nothing"
 
 NOTICE_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="a notice that is claimed is nobody else's",
-        file=DELIVER,
+        file=OUTBOX,
         search="            AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now())\n",
         replace="",
         tests=(f"{NOTICES}test_of_two_deliverers_one_sends",),
     ),
     Guard(
         name="two claims at once are of two notices",
-        file=DELIVER,
+        file=OUTBOX,
         search=" FOR UPDATE SKIP LOCKED",
         replace="",
         tests=(f"{NOTICES}test_many_deliverers_at_once_send_each_notice_once",),
     ),
     Guard(
         name="who was overtaken does not mark a notice as told",
-        file=DELIVER,
+        file=OUTBOX,
         search="WHERE id = %s AND attempts = %s AND state",
         replace="WHERE id = %s AND attempts >= %s AND state",
         tests=(OVERTAKEN,),
     ),
     Guard(
         name="who was overtaken does not mark a notice as failed",
-        file=DELIVER,
+        file=OUTBOX,
         search="n.attempts = %s",
         replace="n.attempts >= %s",
         tests=(OVERTAKEN,),
     ),
     Guard(
         name="the earlier notice of a request comes first",
-        file=DELIVER,
+        file=OUTBOX,
         search="AND e.id < d.id",
         replace="AND e.id < 0",
         tests=(f"{NOTICES}test_the_later_waits_for_the_earlier_of_its_request_but_for_no_other",),

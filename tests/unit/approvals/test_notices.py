@@ -17,6 +17,7 @@ from liyagent.approvals.models import Approval, Notice
 from liyagent.approvals.notice import body_of, remind_due
 from liyagent.approvals.outbox import forget_old, list_notices, send_again
 from liyagent.core.errors import BadInput
+from liyagent.core.outbox import LEASE_SECONDS, pause_after
 from liyagent.core.transactions import InTransaction
 from runs.stop import stop_run
 from tests.fakes.webhook_receiver import Received, Receiver
@@ -211,7 +212,7 @@ def test_a_redirect_is_not_followed(held: World, told: Receiver) -> None:
 
 
 def test_the_pauses_grow_to_an_hour_and_differ(held: World, told: Receiver) -> None:
-    pauses = [[delivering._pause(failures) for _ in range(20)] for failures in range(30)]
+    pauses = [[pause_after(failures) for _ in range(20)] for failures in range(30)]
     for failures, drawn in enumerate(pauses):
         most = min(5 * 2**failures, 3600)
         assert all(most / 2 <= it <= most for it in drawn)
@@ -337,7 +338,7 @@ def test_what_has_not_left_in_half_a_lease_does_not_leave(
     assert told.received == []
     assert Notice.objects.get().last_error.startswith("TooSlow")
     longest = 2 * delivering.ANSWER_SECONDS + delivering.SENT_WITHIN_SECONDS
-    assert longest < delivering.LEASE_SECONDS
+    assert longest < LEASE_SECONDS
 
 
 def test_of_two_deliverers_one_sends(held: World, told: Receiver) -> None:

@@ -1,0 +1,16 @@
+"""The ways in, as a room."""
+
+from importlib import import_module
+
+from django.apps import AppConfig
+
+
+class EntryConfig(AppConfig):
+    """Registers the tables, and what each process does for them again and again."""
+
+    name = "liyagent.entry"
+    label = "entry"
+
+    def ready(self) -> None:
+        """Have each process look for arrivals that nobody started, and for what is to be handed on."""
+        import_module("liyagent.entry.rounds")
