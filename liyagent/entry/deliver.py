@@ -23,8 +23,11 @@ MARK = """
 UPDATE entry_delivery SET marked_at = liyagent_now()
     WHERE id = %s AND attempts = %s AND state = 'pending' AND claimed_until > liyagent_now()
 """
-UNMARK = "UPDATE entry_delivery SET marked_at = NULL WHERE id = %s AND attempts = %s"
-NAMED = "UPDATE entry_delivery SET vendor_id = %s, marked_at = NULL WHERE id = %s AND attempts = %s"
+KNOWN = """
+UPDATE entry_delivery SET vendor_id = COALESCE(NULLIF(%s, ''), vendor_id),
+        marked_at = CASE WHEN %s THEN NULL ELSE marked_at END
+    WHERE id = %s AND attempts = %s
+"""
 
 
 class LostDelivery(LiyagentError):
@@ -70,11 +73,10 @@ def _mark(delivery: Delivery) -> None:
 
 
 def _settle(delivery: Delivery, sent: Sent) -> None:
-    if not sent.may_have_arrived:
-        if sent.vendor_id:
-            _execute(NAMED, [sent.vendor_id[:300], delivery.id, delivery.attempts])
-        elif delivery.marked_at is not None or not sent.error:
-            _execute(UNMARK, [delivery.id, delivery.attempts])
+    # An earlier sending in doubt stays so, whatever became of this one, until one is told to have arrived.
+    is_known = not sent.error or not (sent.may_have_arrived or delivery.marked_at is not None)
+    if sent.vendor_id or is_known:
+        _execute(KNOWN, [sent.vendor_id[:300], is_known, delivery.id, delivery.attempts])
     if not sent.error:
         OUTBOX.settle(delivery.id, attempts=delivery.attempts)
         DELIVERIES.of(delivery.way, "delivered").inc()
