@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "liyagent.approvals",
     "runs",
     "liyagent.entry",
+    "liyagent.entry.teams",
     "liyagent.demo",
     "liyagent.console",
     "liyagent.operation",

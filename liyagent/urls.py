@@ -23,6 +23,7 @@ urlpatterns = [
     path("api/", include("liyagent.gateway.servers_urls")),
     path("api/", include("runs.urls")),
     path("api/", include("liyagent.entry.inspector.urls")),
+    path("api/", include("liyagent.entry.teams.urls")),
     path("api", UnknownAddress.as_view(), {"rest": ""}),
     re_path(r"^api/(?P<rest>[\s\S]*)$", UnknownAddress.as_view(), name="unknown-address"),
 ]

@@ -1,0 +1,33 @@
+"""What each process does for Teams; imported when the process starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.db import connection
+
+from liyagent.entry.teams.deliver import send
+from liyagent.entry.teams.receive import WAY
+from liyagent.entry.ways import SENDERS
+from runs.rounds import ROUNDS, Round
+
+KEPT_DAYS = 90
+MOST_FORGOTTEN = 500
+# A turn is kept as long as it goes on, and as history for a while.
+FORGET = """
+DELETE FROM teams_teamsturn WHERE run_id IN (SELECT t.run_id FROM teams_teamsturn t
+    WHERE t.created_at < liyagent_now() - make_interval(days => %s) AND NOT EXISTS (
+        SELECT 1 FROM entry_arrival a WHERE a.run_id = t.run_id AND a.state IN ('received', 'started'))
+    ORDER BY t.created_at LIMIT %s FOR UPDATE SKIP LOCKED)
+"""
+
+
+def forget_turns(_give_up: Callable[[], bool]) -> int:
+    """Forget turns that ended and are 90 days old, at most 500 a look; return how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(FORGET, [KEPT_DAYS, MOST_FORGOTTEN])
+        return int(cursor.rowcount)
+
+
+SENDERS[WAY] = send
+ROUNDS["teams turns"] = Round(look=forget_turns)
