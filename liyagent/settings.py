@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "liyagent.approvals",
     "runs",
     "liyagent.entry",
+    "liyagent.entry.a2a",
     "liyagent.entry.teams",
     "liyagent.demo",
     "liyagent.console",
