@@ -18,7 +18,7 @@ from runs.models import Run
 
 BEGIN = (
     "SELECT * FROM liyagent_start(%s, %s, NULL, %s, %s, %s, %s, %s, %s, %s, %s, %s::smallint, %s, %b, %b, %b, %s, %s,"
-    " %s, %s, %s)"
+    " %s, %s, %s, %s)"
 )
 PATIENCE_SECONDS = 10.0
 
@@ -51,7 +51,7 @@ def begin_run(
     values = (
         run.id, run.correlation_id, run.loop, run.agent_key, run.agent_version, run.entry, run.mission,
         run.request_id, run.started_by, run.recording, run.format, run.key_id, bytes(run.seal), sealed,
-        genesis_hash(run.correlation_id), Jsonb(detail), Jsonb(acted), config, start_key, body_digest,
+        genesis_hash(run.correlation_id), Jsonb(detail), Jsonb(acted), config, start_key, body_digest, run.is_written_ahead,
     )  # fmt: skip
     with _patience() as give_up:
         ((is_new, now, run_id, correlation_id, digest),) = hot.ask(BEGIN, values, give_up=give_up)

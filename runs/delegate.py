@@ -48,6 +48,10 @@ COME_BACK = (
     "UPDATE runs_run SET settle_after = GREATEST(settle_after, liyagent_now() + make_interval(secs => %s))"
     " WHERE id = %s AND attempt = %s AND status = 'running' RETURNING id"
 )
+NOT_STORED = (
+    "this run was started as one that is not written ahead (TICKETIQ_CRASH_RESUME_ENTRIES), and cannot wait for "
+    "another agent; a run started from now on can"
+)
 STOPPED = "Refused: this run was stopped by a person."
 ENDED_OTHERWISE = (
     "The agent {agent} ended as {status}{reason}. What it did until then stands in run {run}."
@@ -75,6 +79,8 @@ def delegate(
     call, place = verdict.call, (step, verdict.call.index)
     agent = agent_now(call.tool, config=checkpoint.config)
     refusal = _refusal(agent, call.tool)
+    if not checkpoint.run.is_written_ahead:
+        refusal = NOT_STORED
     if agent is None or refusal:
         return Outcome(fate=Fate.REFUSED, error=f"Refused (delegation): {refusal}")
     was_marked, judged_by = place in checkpoint.open_marks, checkpoint.config

@@ -12,6 +12,7 @@ class EndError(StrEnum):
     STOPPED = "stopped"
     DECLINED = "declined"
     LOST = "lost"
+    NOT_WRITTEN_AHEAD = "not_written_ahead"
     CHECKPOINT_BROKEN = "checkpoint.broken"
     STARTER_REFUSED = "starter.refused"
     AGENT_GONE = "agent.gone"

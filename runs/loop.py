@@ -58,7 +58,7 @@ from runs.models import RunStatus
 from runs.requested import requested_call
 from runs.resume import Left, left_by, record_resume
 from runs.scope import RunScope
-from runs.step import asked_for, count_step, write_step
+from runs.step import asked_for, count_step, tell_step, write_step
 from runs.waited import seconds_waited
 
 logger = logging.getLogger(__name__)
@@ -86,6 +86,11 @@ def carry_run(stored: Stored, carrier: Carrier) -> None:
             f"lost {run.losses} times, more than {MOST_LOSSES}: it may be what ends its processes"
         )
         end_unopened(run, reason=reason, error=EndError.LOST)
+        return
+    if not run.is_written_ahead and run.sequence:
+        reason = "its process ended, and it was not written ahead (TICKETIQ_CRASH_RESUME_ENTRIES)"
+        error = EndError.NOT_WRITTEN_AHEAD
+        end_unopened(run, status=RunStatus.INTERRUPTED, reason=reason, error=error)
         return
     try:
         checkpoint = open_checkpoint(stored, give_up=carrier.give_up)
@@ -118,8 +123,11 @@ class Attempt:
     def __init__(self, checkpoint: Checkpoint, carrier: Carrier) -> None:
         """Start from what the checkpoint holds."""
         self.checkpoint = checkpoint
-        self.carrier = carrier
         self.run = checkpoint.run
+        # Who was not written ahead cannot go on elsewhere: it is carried to its end, or to the end of its process.
+        self.carrier = (
+            carrier if self.run.is_written_ahead else replace(carrier, hand_over=lambda: False)
+        )
         self.messages: list[Message] = []
         # How many of them the stored parts hold.
         self.kept = 0
@@ -334,7 +342,8 @@ class Attempt:
             refusal = refusal_above(self.chain, config=self.checkpoint.config)
         if refusal is not None or agent is None:
             raise MayNotGoOn(failed(*(refusal or (EndError.AGENT_GONE, ""))))
-        return agent
+        # It was started as one that does not wait: there is nothing stored that it could come back from.
+        return agent if self.run.is_written_ahead else replace(agent, may_wait=False)
 
     def _refusal_on_resume(self, agent: AgentNow) -> tuple[EndError, str] | None:
         # A way in is permitted by the agent that was asked there; who hands work down stands within.
@@ -427,9 +436,14 @@ class Attempt:
 
     def _write_step(self, answer: ModelAnswer) -> Pending:
         pending = asked_for(self.checkpoint, answer)
+        asking = Message(role=Role.ASSISTANT, text=answer.text, calls=answer.calls)
+        if not self.run.is_written_ahead:
+            tell_step(self.checkpoint)
+            self.messages.append(asking)
+            return pending
         results = self.messages[self.kept :]
         write_step(self.checkpoint, answer, results, meanwhile=lambda: self._look_ahead(pending))
-        self.messages.append(Message(role=Role.ASSISTANT, text=answer.text, calls=answer.calls))
+        self.messages.append(asking)
         self.kept = len(self.messages)
         return pending
 

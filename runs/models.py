@@ -40,7 +40,7 @@ class Run(models.Model):
     `sequence` counts the attempt's writes, so that one asked again after a lost answer is known.
     `error` is the code of why it ended otherwise than answered; `cost_micros` millionths of the price file's unit.
     `settle_after` is when an unkeyed write in doubt may be read back; `not_before` when a queued run
-    may be taken. `seal` closes over steps, parts, last tag and open marks (ruling 15).
+    may be taken. `is_written_ahead`: its steps are stored before they are acted on (CR-07). `seal` closes over steps, parts, last tag and open marks (ruling 15).
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
@@ -78,6 +78,7 @@ class Run(models.Model):
     cost_micros = models.BigIntegerField(db_default=0, default=0)
     parts = models.IntegerField(default=1)
     seal = models.BinaryField()
+    is_written_ahead = models.BooleanField(default=True, db_default=True)
     stop_requested = models.BooleanField(default=False)
     stopped_by = models.CharField(max_length=150, blank=True)
     created_at = models.DateTimeField()

@@ -21,6 +21,7 @@ from runs.hot import Counters
 from runs.ids import new_run_id
 from runs.models import ROOT_LOOP, Run, StartKey
 from runs.wake import tell_queued
+from runs.written_ahead import is_written_ahead
 
 LONGEST_TASK = 200_000
 # A configuration that changes at each of these is being loaded: not now.
@@ -78,6 +79,9 @@ def start_run(
             continue
         run = _new_run(agent, run_id)
         run.entry, run.started_by, run.request_id = entry, started_by, request_id
+        run.is_written_ahead = is_written_ahead(
+            entry=entry, may_wait=agent.may_wait, tool_patterns=agent.tool_patterns
+        )
         run.mission = mission or str(run.correlation_id)
         begun = _begin(run, agent, task, turns, start_key=start_key, body_digest=body_digest)
         if begun.run_id is not None and begun.correlation_id is not None:

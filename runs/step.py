@@ -12,6 +12,8 @@ from runs import hot
 from runs.checkpoint import STEP, Checkpoint
 from runs.conversation import Pending, step_part
 
+NOTHING = hot.Audit()
+
 
 def count_step(checkpoint: Checkpoint, answer: ModelAnswer, *, model: str) -> None:
     """Count an answer and buffer its event; the next write takes both along."""
@@ -79,6 +81,21 @@ def write_step(
         events=checkpoint.events.taken(),
         give_up=checkpoint.give_up,
         meanwhile=meanwhile,
+    )
+    checkpoint.events.clear()
+    checkpoint.written(told)
+
+
+def tell_step(checkpoint: Checkpoint) -> None:
+    """Tell of a step of a run that is not written ahead, and hear of a Stop: its events alone are stored."""
+    checkpoint.settled.clear()
+    told = hot.flush(
+        checkpoint.next_fence(),
+        seal=checkpoint.head_seal(),
+        resumes=checkpoint.run.resumes_recorded,
+        audit=NOTHING,
+        events=checkpoint.events.taken(),
+        give_up=checkpoint.give_up,
     )
     checkpoint.events.clear()
     checkpoint.written(told)

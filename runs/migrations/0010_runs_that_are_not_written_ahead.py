@@ -1,0 +1,18 @@
+"""A run says whether it is written ahead; an older process starts its runs as it did, by the default."""
+
+from django.db import migrations, models
+
+from runs.hot_functions import load_hot_functions
+
+
+class Migration(migrations.Migration):
+    dependencies = [("runs", "0009_operators_and_approvers_settle")]
+
+    operations = [
+        migrations.AddField(
+            model_name="run",
+            name="is_written_ahead",
+            field=models.BooleanField(db_default=True, default=True),
+        ),
+        load_hot_functions(),
+    ]
