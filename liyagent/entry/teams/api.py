@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from liyagent.access.views import GuardedView
 from liyagent.core.problems import BodyTooLarge
 from liyagent.entry.teams.activity import INVOKE, MESSAGE, read_activity
+from liyagent.entry.teams.invoke import answer_invoke
 from liyagent.entry.teams.receive import begin_received, check_sender, receive_message
 from liyagent.entry.teams.tokens import ChannelToken, IsVouchedFor
 from missions.context import current_stamp
@@ -51,7 +52,7 @@ class Messages(GuardedView):
         activity = read_activity(request.data)
         bot = check_sender(activity, request.auth)
         if activity.type == INVOKE:
-            return Response({})
+            return Response(answer_invoke(activity, bot=bot))
         if activity.type != MESSAGE:
             return Response({})
         received = receive_message(activity, bot=bot, request_id=current_stamp().request_id)
