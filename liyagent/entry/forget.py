@@ -1,0 +1,60 @@
+"""Forget what is over: answers that were handed on, deliveries, arrivals; bounded, oldest first (CR-08)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.db import connection
+
+# Of those given up a person may still want to send one again. No sender repeats a delivery after a month.
+DEAD_SECONDS, ARRIVAL_SECONDS = 30 * 86_400.0, 30 * 86_400.0
+MOST_A_LOOK = 500
+
+# An answer of a run recorded in full is its transcript, and stays. Of one recorded as metadata nothing else was kept.
+ANSWERS = """
+WITH gone AS (
+    DELETE FROM entry_delivery WHERE id IN (SELECT id FROM entry_delivery
+        WHERE state = 'delivered'
+            AND settled_at < (SELECT liyagent_now()) - make_interval(secs => %s)
+        ORDER BY settled_at LIMIT %s FOR UPDATE SKIP LOCKED)
+    RETURNING id, run_id
+), words AS (
+    DELETE FROM transcripts_transcript t USING gone g, runs_run r
+        WHERE t.run_id = g.run_id AND r.id = g.run_id AND r.recording <> 'full' AND NOT EXISTS (
+            SELECT 1 FROM entry_delivery d WHERE d.run_id = g.run_id AND d.id NOT IN (SELECT id FROM gone))
+)
+SELECT count(*) FROM gone
+"""
+DEAD = """
+DELETE FROM entry_delivery WHERE id IN (SELECT id FROM entry_delivery
+    WHERE state IN ('unconfirmed', 'dead')
+        AND settled_at < (SELECT liyagent_now()) - make_interval(secs => %s)
+    ORDER BY settled_at LIMIT %s FOR UPDATE SKIP LOCKED)
+"""
+ARRIVALS = """
+DELETE FROM entry_arrival WHERE run_id IN (SELECT run_id FROM entry_arrival
+    WHERE state IN ('ended', 'refused', 'skipped') AND ended_at < (SELECT liyagent_now()) - make_interval(secs => %s)
+    ORDER BY ended_at LIMIT %s FOR UPDATE SKIP LOCKED)
+"""
+
+
+def forget_old(give_up: Callable[[], bool], *, limit: int = MOST_A_LOOK) -> int:
+    """Forget at most `limit` of each kind, and return how many rows went.
+
+    A delivery, and with it the answer of a run recorded as metadata, goes `LIYAGENT_ANSWER_DAYS` after it was handed on;
+    one that was given up after 30 days, an arrival 30 days after it ended.
+    """
+    count = 0
+    due = [
+        (ANSWERS, settings.LIYAGENT.answer_seconds),
+        (DEAD, DEAD_SECONDS),
+        (ARRIVALS, ARRIVAL_SECONDS),
+    ]
+    with connection.cursor() as cursor:
+        for statement, seconds in due:
+            if give_up():
+                break
+            cursor.execute(statement, [seconds, limit])
+            count += cursor.fetchone()[0] if statement is ANSWERS else cursor.rowcount
+    return count

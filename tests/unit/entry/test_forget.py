@@ -1,0 +1,99 @@
+"""An answer is kept until it was handed on, and a while longer; what is over goes, oldest first (CR-08)."""
+
+from __future__ import annotations
+
+import pytest
+
+from liyagent.agents.models import Agent
+from liyagent.entry.arrive import Arriving, Owed, arrive
+from liyagent.entry.begin import begin_arrival
+from liyagent.entry.forget import forget_old
+from liyagent.entry.models import Arrival, Delivery
+from liyagent.transcripts.models import Transcript
+from runs.models import Run
+from tests.unit.runs.carrying.conftest import World, never, says
+
+
+def answered(world: World, *, kinds: tuple[str, ...] = ("answer",), recording: str) -> Run:
+    Agent.objects.update(recording=recording)
+    world.model.steps = [says("grown")]
+    arrived = arrive(
+        Arriving(
+            way="teams",
+            source="bot",
+            delivery_id=f"d-{Arrival.objects.count()}",
+            agent_key="triage",
+            started_by="ops",
+            words={"task": "look"},
+            owed=[Owed(kind=it, address={}) for it in kinds],
+        )
+    )
+    begin_arrival(arrived.run_id)
+    return world.process().carry()
+
+
+def settled(world: World, *, days: float, state: str = "delivered") -> None:
+    world.sql(
+        "UPDATE entry_delivery SET state = %s, settled_at = liyagent_now() - make_interval(secs => %s * 86400)",
+        state,
+        days,
+    )
+
+
+@pytest.mark.promise("CR-08")
+@pytest.mark.parametrize(("days", "is_kept"), [(6.9, True), (7.1, False)])
+def test_a_metadata_answer_goes_a_week_after_it_was_handed_on(
+    world: World, days: float, is_kept: bool
+) -> None:
+    run = answered(world, recording="metadata")
+    settled(world, days=days)
+    forget_old(never)
+    assert Transcript.objects.filter(run_id=run.id).exists() is is_kept
+    assert Delivery.objects.exists() is is_kept
+
+
+@pytest.mark.promise("CR-08")
+def test_an_answer_that_was_not_handed_on_stays(world: World) -> None:
+    run = answered(world, recording="metadata", kinds=("answer", "copy"))
+    settled(world, days=8)
+    world.sql("UPDATE entry_delivery SET state = 'pending', settled_at = NULL WHERE kind = 'copy'")
+    forget_old(never)
+    assert Transcript.objects.filter(run_id=run.id).exists()
+    assert list(Delivery.objects.values_list("kind", flat=True)) == ["copy"]
+
+
+def test_the_words_of_a_run_recorded_in_full_stay(world: World) -> None:
+    run = answered(world, recording="full")
+    settled(world, days=8)
+    forget_old(never)
+    assert not Delivery.objects.exists()
+    assert Transcript.objects.filter(run_id=run.id).exists()
+
+
+def test_what_was_given_up_stays_a_month(world: World) -> None:
+    answered(world, recording="metadata")
+    settled(world, days=29, state="dead")
+    forget_old(never)
+    assert Delivery.objects.exists()
+    settled(world, days=31, state="dead")
+    forget_old(never)
+    assert not Delivery.objects.exists()
+
+
+@pytest.mark.field("FL-70")
+def test_an_arrival_is_known_for_a_month_after_it_ended(world: World) -> None:
+    answered(world, recording="metadata")
+    world.sql("UPDATE entry_arrival SET ended_at = liyagent_now() - interval '29 days'")
+    forget_old(never)
+    assert Arrival.objects.exists()
+    world.sql("UPDATE entry_arrival SET ended_at = liyagent_now() - interval '31 days'")
+    forget_old(never)
+    assert not Arrival.objects.exists()
+
+
+def test_a_look_is_bounded(world: World) -> None:
+    for _ in range(3):
+        answered(world, recording="metadata")
+    settled(world, days=8)
+    assert forget_old(never, limit=2) == 2
+    assert Delivery.objects.count() == 1
