@@ -63,7 +63,7 @@ class Card(APIView):
     def get(self, request: Request, agent: str) -> Response:
         """Show the card."""
         card = card_of(open_agent(agent), url=_address(request, agent))
-        return Response(card, headers={"Cache-Control": "public, max-age=60"})
+        return Response(card, headers={"Cache-Control": "no-cache"})
 
 
 @extend_schema(exclude=True)

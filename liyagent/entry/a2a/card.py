@@ -40,8 +40,8 @@ def extended_card_of(agent: Agent, *, url: str) -> dict[str, Any]:
         {
             "id": name,
             "name": name,
-            "description": f"Calls the tool {name}.",
-            "tags": ["write" if contract.writes else "read"],
+            "description": contract.description or f"Calls the tool {name}.",
+            "tags": [contract.effect.value],
         }
         for name, contract in sorted(contracts.items())[:MOST_SKILLS]
     ]

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from liyagent.approvals.decide import decide
 from liyagent.approvals.models import Approval, ApprovalStatus
-from liyagent.core.errors import LiyagentError
+from liyagent.core.errors import BadInput, LiyagentError
 from liyagent.entry.a2a.caller import Asked
 from liyagent.entry.a2a.errors import BadParams, Unsupported
 from liyagent.entry.a2a.models import Task
@@ -53,6 +53,8 @@ def decide_by(asked: Asked, message: Message, task: Task) -> None:
             reason=reason,
             digest=digest,
         )
+    except BadInput as error:
+        raise BadParams(str(error)) from None
     except LiyagentError as error:
         raise Unsupported(str(error), task=task.run_id, code=error.code) from None
 

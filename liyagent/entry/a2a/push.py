@@ -82,7 +82,11 @@ def set_config(asked: Asked) -> PushConfig:
     wanted = wanted_of(told, asked.version)
     if wanted is None:
         raise BadParams("the push notification configuration is missing")
-    task = find_task(asked, task_id_of(asked.params, "taskId"))
+    return keep_later(find_task(asked, task_id_of(asked.params, "taskId")), asked, wanted)
+
+
+def keep_later(task: Task, asked: Asked, wanted: Wanted) -> PushConfig:
+    """Keep a configuration for a task that began before, and owe it the state where the task rests. Raises `BadParams`."""
     with transaction.atomic(durable=True):
         # No move of the task passes by: what moves it waits for this row, and then finds the configuration.
         task = Task.objects.select_for_update(no_key=True).get(run_id=task.run_id)

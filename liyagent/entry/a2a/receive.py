@@ -12,17 +12,19 @@ from rest_framework.exceptions import Throttled
 from liyagent.access.keys import DatabaseNow
 from liyagent.core.canonical import digest
 from liyagent.entry.a2a.caller import Asked, mission_of, traceparent_of
+from liyagent.entry.a2a.card import open_agent
 from liyagent.entry.a2a.decide import check_open, decide_by, decision_in
 from liyagent.entry.a2a.errors import BadParams, NoSuchTask, Unsupported
 from liyagent.entry.a2a.find import find_task
 from liyagent.entry.a2a.history import turns_before
 from liyagent.entry.a2a.models import State, Task
-from liyagent.entry.a2a.push import Wanted, keep_config
+from liyagent.entry.a2a.push import Wanted, keep_config, keep_later
 from liyagent.entry.a2a.tell import seal_message
 from liyagent.entry.a2a.wire import Message, message_of, object_of, task_id_of
 from liyagent.entry.arrive import Arriving, keep_arrival
 from liyagent.entry.begin import begin_arrival
 from liyagent.entry.models import Arrival
+from runs.guard import masked_start
 from runs.start import LONGEST_TASK
 
 WAY = "a2a"
@@ -46,7 +48,7 @@ def receive(asked: Asked, wanted: Wanted | None) -> Task:
         if context_id and context_id != task.context_id:
             raise BadParams("message.contextId is not that of message.taskId")
         if task.state == State.INPUT_REQUIRED or decision_in(message) is not None:
-            return _decided(asked, message, task)
+            return _decided(asked, message, task, wanted)
         check_open(task)
         context_id = task.context_id
     return _begun(asked, message, context_id, wanted)
@@ -55,10 +57,10 @@ def receive(asked: Asked, wanted: Wanted | None) -> Task:
 def _begun(asked: Asked, message: Message, context_id: str, wanted: Wanted | None) -> Task:
     delivery_id = digest([asked.caller.username, message.message_id])
     known = Arrival.objects.filter(way=WAY, source=asked.agent_key, delivery_id=delivery_id)
+    words: dict[str, Any] = {"task": message.text}
     if not known.exists():
         _check_burst(asked.caller.username)
-    turns = turns_before(asked, context_id) if context_id else []
-    words = {"task": message.text, "history": turns}
+        words["history"] = turns_before(asked, context_id) if context_id else []
     with transaction.atomic(durable=True):
         arrived = keep_arrival(
             Arriving(
@@ -88,7 +90,7 @@ def _begun(asked: Asked, message: Message, context_id: str, wanted: Wanted | Non
 
 
 def _kept(asked: Asked, message: Message, run_id: Any, context_id: str) -> Task:
-    sealed, key_id = seal_message(run_id, message.parts)
+    sealed, key_id = seal_message(run_id, _masked(asked, message))
     return Task.objects.create(
         run_id=run_id,
         agent_key=asked.agent_key,
@@ -103,9 +105,18 @@ def _kept(asked: Asked, message: Message, run_id: Any, context_id: str) -> Task:
     )
 
 
-def _decided(asked: Asked, message: Message, task: Task) -> Task:
+def _masked(asked: Asked, message: Message) -> list[dict[str, Any]]:
+    """The parts as they may be kept: what the agent's guardrails mask, nobody reads here either."""
+    guardrails = open_agent(asked.agent_key).guardrails
+    masked, _, acted = masked_start(guardrails, task=message.text, turns=[])
+    return [{"text": masked}] if acted else message.parts
+
+
+def _decided(asked: Asked, message: Message, task: Task, wanted: Wanted | None) -> Task:
     if task.is_ended:
         raise Unsupported("this task has ended: nothing of it waits for a decision", task=task)
+    if wanted is not None:
+        keep_later(task, asked, wanted)
     decide_by(asked, message, task)
     return find_task(asked, task.run_id)
 
