@@ -75,7 +75,7 @@ def said_to(activity: Activity) -> str:
     if not isinstance(text, str) or len(text) > LONGEST_TEXT:
         raise ActivityMisshapen(f"text wants a text of {LONGEST_TEXT} characters at most")
     for mention in _mentions(activity):
-        text = text.replace(mention, " ")
+        text = text.replace(mention, "")
     text = OTHER_MENTION.sub("", text).replace("&nbsp;", " ").translate(SPACES).strip()
     if not text:
         raise NothingSaid("text is empty without the mention; it wants what the agent is asked")

@@ -66,7 +66,7 @@ class SigningKeys:
             return
         self._tried_at = now
         try:
-            self._keys = _fetched(self.metadata_url)
+            self._keys = read_keys(self.metadata_url)
         except LiyagentError as error:
             logger.warning("the signing keys of %s cannot be read: %s", self.metadata_url, error)
             return
@@ -86,7 +86,8 @@ def forget_keys() -> None:
     _known.clear()
 
 
-def _fetched(metadata_url: str) -> dict[str, SigningKey]:
+def read_keys(metadata_url: str) -> dict[str, SigningKey]:
+    """Fetch the keys behind an address now, by their ids. Raises `KeysAway`, `FetchFailed`."""
     metadata = fetch("GET", metadata_url, seconds=FETCH_SECONDS)
     address = metadata.said.get("jwks_uri")
     if metadata.status != 200 or not isinstance(address, str) or not is_safe_address(address):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models import Func
 
+WAY = "teams"
+NOW = Func(function="liyagent_now", output_field=models.DateTimeField())
 CLOUD_METADATA = "https://login.botframework.com/v1/.well-known/openidconfiguration"
 CLOUD_ISSUER = "https://api.botframework.com"
 CLOUD_SCOPE = "https://api.botframework.com/.default"
@@ -81,6 +84,7 @@ class TeamsTurn(models.Model):
         indexes = (
             # The turns before this one, newest first: ids of runs rise with time.
             models.Index(fields=["bot_key", "conversation", "-run_id"], name="teams_turn_history"),
+            models.Index(fields=["bot_key", "-run_id"], name="teams_turn_of_bot"),
             models.Index(fields=["created_at"], name="teams_turn_old"),
         )
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError, connection, transaction
+from rest_framework.exceptions import Throttled
 
 from liyagent.audit.record import record
-from liyagent.core.api import TryLater
 from liyagent.core.canonical import digest
 from liyagent.core.errors import LiyagentError
 from liyagent.core.transactions import forbid_transaction
@@ -26,12 +26,11 @@ from liyagent.entry.teams.errors import (
     TenantForbidden,
 )
 from liyagent.entry.teams.history import history_of
-from liyagent.entry.teams.models import TeamsBot
+from liyagent.entry.teams.models import WAY, TeamsBot
 from liyagent.entry.teams.tokens import Vouched
 
 logger = logging.getLogger(__name__)
 
-WAY = "teams"
 PLACEHOLDER, ANSWER = "placeholder", "answer"
 # So many turns of one bot may be open before another is taken on.
 MOST_OPEN, AGAIN_SECONDS = 1_000, 10
@@ -93,7 +92,7 @@ def receive_message(activity: Activity, *, bot: TeamsBot, request_id: str) -> Re
     """Keep a message as a turn of its conversation, with what is owed for it; nothing is started yet.
 
     The same activity again finds the first, whatever it says by then. Raises `NothingSaid`, `ActivityMisshapen`;
-    `TryLater` (with its seconds) while too many turns of the bot are open.
+    `Throttled` while too many turns of the bot are open.
     """
     forbid_transaction("receiving a message")
     known = Arrival.objects.filter(way=WAY, source=bot.key, delivery_id=activity.delivery_id)
@@ -151,7 +150,7 @@ def _refuse_burst(bot: TeamsBot) -> None:
     is_open = (ArrivalState.RECEIVED, ArrivalState.STARTED)
     open_turns = Arrival.objects.filter(way=WAY, source=bot.key, state__in=is_open)
     if open_turns.order_by().values("run_id")[:MOST_OPEN].count() >= MOST_OPEN:
-        raise TryLater(
-            f"{MOST_OPEN} turns of this bot are open; nothing more is taken on until some ended",
-            seconds=AGAIN_SECONDS,
+        raise Throttled(
+            wait=AGAIN_SECONDS,
+            detail=f"{MOST_OPEN} turns of this bot are open; none is taken on until some ended.",
         )

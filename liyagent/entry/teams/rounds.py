@@ -7,7 +7,7 @@ from collections.abc import Callable
 from django.db import connection
 
 from liyagent.entry.teams.deliver import send
-from liyagent.entry.teams.receive import WAY
+from liyagent.entry.teams.models import WAY
 from liyagent.entry.ways import SENDERS
 from runs.rounds import ROUNDS, Round
 

@@ -9,22 +9,23 @@ from typing import Any
 
 import jwt
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import DateTimeField, Func
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from liyagent.access.attempts import count_bad_key
+from liyagent.core.api import TryLater
 from liyagent.core.client_address import client_address
+from liyagent.entry.teams.errors import KeysAway
 from liyagent.entry.teams.keys import SigningKey, signing_keys
-from liyagent.entry.teams.models import TeamsBot
+from liyagent.entry.teams.models import NOW, TeamsBot
 
 ALGORITHMS = ["RS256"]
 LEEWAY_SECONDS = 300
 LONGEST_TOKEN = 16_384
+AGAIN_SECONDS = 60
 SERVICE = "serviceurl"
-NOW = Func(function="liyagent_now", output_field=DateTimeField())
 
 
 class BadToken(Exception):
@@ -119,13 +120,16 @@ class ChannelToken(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[AnonymousUser, Vouched] | None:
         """Return who it is, None where no token is given.
 
-        Raises `AuthenticationFailed`, `Throttled` where too many bad ones came from the same address, `KeysAway`.
+        Raises `AuthenticationFailed`, `Throttled` where too many bad ones came from the same address,
+        `TryLater` while the channel's keys cannot be read.
         """
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
         try:
             return AnonymousUser(), check_token(token.strip())
+        except KeysAway as error:
+            raise TryLater(error.detail, seconds=AGAIN_SECONDS) from None
         except BadToken as error:
             seconds = count_bad_key(client_address(request.META))
             if seconds:

@@ -1,0 +1,247 @@
+"""Bots, people and turns in the console. What is saved is saved by the verbs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from liyagent.access.permissions import OPERATE, VIEW_AGENT, VIEW_RUN
+from liyagent.core.console import NothingToSay, VerbAdmin, action
+from liyagent.core.moments import when
+from liyagent.core.pills import GOOD, WARN, pill
+from liyagent.core.readonly import ReadOnlyAdmin
+from liyagent.core.tables import cell
+from liyagent.entry.teams.bots import CHECKS, remove_bot, save_bot
+from liyagent.entry.teams.models import TeamsBot, TeamsPerson, TeamsTurn
+from liyagent.entry.teams.people import remove_person, save_person
+from liyagent.entry.teams.whom import NAME_OTHERS, Saver
+
+
+def saver_of(request: HttpRequest) -> Saver:
+    """Return who saves, and whether they may name others."""
+    name = request.user.get_username()
+    return Saver(actor=name, username=name, may_name_others=request.user.has_perm(NAME_OTHERS))
+
+
+class OperatedAdmin(VerbAdmin):
+    """Seen by who may see agents, kept by who may operate."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """As to see."""
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whoever may see agents."""
+        return request.user.has_perm(VIEW_AGENT) or request.user.has_perm(OPERATE)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Whoever may operate."""
+        return request.user.has_perm(OPERATE)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whoever may operate."""
+        return request.user.has_perm(OPERATE)
+
+    def removed(self, request: HttpRequest, row: Any, verb: Any, *, told: list[str]) -> HttpResponse:  # fmt: skip
+        """Ask, then carry out a removal."""
+        if request.method == "POST":
+            self.carry_out(request, verb, done=f"{row} is removed.")
+            return HttpResponseRedirect(self.list_address())
+        return self.confirm(
+            request, title=f"Remove {row}", told=told, button="Remove it", form=NothingToSay(),
+            extra={"cancel": self.page_address(row)},
+        )  # fmt: skip
+
+
+class BotForm(forms.ModelForm[TeamsBot]):
+    """What is not changed is not said; who starts its runs may be left out."""
+
+    started_by = forms.CharField(
+        required=False,
+        max_length=150,
+        help_text="Empty: yourself. Somebody else is named by who keeps users.",
+    )
+
+    class Meta:
+        model = TeamsBot
+        fields = ("key", *(column for column, _, _ in CHECKS.values()))
+
+    def given(self) -> dict[str, Any]:
+        """Return what was filled in, by the names that the verb knows."""
+        columns = {column: name for name, (column, _, _) in CHECKS.items()}
+        return {columns[it]: self.cleaned_data[it] for it in self.cleaned_data if it in columns}
+
+
+@admin.register(TeamsBot)
+class TeamsBotAdmin(OperatedAdmin):
+    """Registrations at the Bot Framework and the agents that answer there."""
+
+    form = BotForm
+    list_display = ("key", "state", "agent", "started", "saved", "turns")
+    search_fields = ("key", "agent_key")
+    sortable_by = ("key",)
+    words_if_empty = "There is no Teams bot yet."
+    actions_detail = ("remove",)
+    fieldsets = (
+        (None, {"fields": ("key", "agent_key", "started_by", "is_enabled")}),
+        ("Its registration", {"fields": ("app_id", "tenant", "secret_env")}),
+        ("Another cloud", {"fields": ("metadata_url", "issuer", "token_url", "scope")}),
+    )
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: TeamsBot | None = None
+    ) -> tuple[str, ...]:
+        """A key once given stays."""
+        return ("key",) if obj else ()
+
+    def has_remove_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whoever may operate."""
+        return request.user.has_perm(OPERATE)
+
+    @admin.display(description="state")
+    def state(self, bot: TeamsBot) -> SafeString:
+        """Whether it receives."""
+        return pill("enabled", GOOD) if bot.is_enabled else pill("disabled", WARN)
+
+    @admin.display(description="agent")
+    def agent(self, bot: TeamsBot) -> str:
+        """Who answers."""
+        return cell(bot.agent_key)
+
+    @admin.display(description="runs started by")
+    def started(self, bot: TeamsBot) -> str:
+        """Whose runs its turns are."""
+        return cell(bot.started_by)
+
+    @admin.display(description="saved")
+    def saved(self, bot: TeamsBot) -> SafeString:
+        """When, and by whom."""
+        return format_html("{} by {}", when(bot.updated_at), cell(bot.saved_by))
+
+    @admin.display(description="turns")
+    def turns(self, bot: TeamsBot) -> SafeString:
+        """Lead to what was said to it."""
+        address = reverse("admin:teams_teamsturn_changelist")
+        return format_html('<a class="liy-link" href="{}?q={}">its turns</a>', address, bot.key)
+
+    def save_model(self, request: HttpRequest, obj: TeamsBot, form: BotForm, change: bool) -> None:
+        """Save through the verb."""
+        obj.pk = save_bot(obj.key, form.given(), saver=saver_of(request)).pk
+
+    @action(description="Remove", permissions=["remove"])
+    def remove(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask, then forget it."""
+        bot = self.row_or_404(request, object_id)
+        told = ["Its conversations get no answer any more. Refused while turns of it go on."]
+        return self.removed(
+            request, bot, lambda: remove_bot(bot.key, actor=request.user.get_username()), told=told
+        )
+
+
+class PersonForm(forms.ModelForm[TeamsPerson]):
+    """An account, and the user that it is."""
+
+    class Meta:
+        model = TeamsPerson
+        fields = ("aad_object_id", "username")
+
+
+@admin.register(TeamsPerson)
+class TeamsPersonAdmin(OperatedAdmin):
+    """Which user's rights the buttons of an account have."""
+
+    form = PersonForm
+    list_display = ("aad_object_id", "user", "saved")
+    search_fields = ("aad_object_id", "username")
+    sortable_by = ("aad_object_id",)
+    words_if_empty = "No Teams account is known yet: nobody decides by a card."
+    actions_detail = ("remove",)
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: TeamsPerson | None = None
+    ) -> tuple[str, ...]:
+        """An account stays the account."""
+        return ("aad_object_id",) if obj else ()
+
+    def has_remove_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whoever may operate."""
+        return request.user.has_perm(OPERATE)
+
+    @admin.display(description="is")
+    def user(self, person: TeamsPerson) -> str:
+        """The user."""
+        return cell(person.username)
+
+    @admin.display(description="saved")
+    def saved(self, person: TeamsPerson) -> SafeString:
+        """When, and by whom."""
+        return format_html("{} by {}", when(person.updated_at), cell(person.saved_by))
+
+    def save_model(
+        self, request: HttpRequest, obj: TeamsPerson, form: PersonForm, change: bool
+    ) -> None:
+        """Save through the verb."""
+        obj.pk = save_person(obj.aad_object_id, obj.username, saver=saver_of(request)).pk
+
+    @action(description="Remove", permissions=["remove"])
+    def remove(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask, then let the account be nobody."""
+        person = self.row_or_404(request, object_id)
+        account, actor = person.aad_object_id, request.user.get_username()
+        told = ["Its buttons decide nothing any more."]
+        return self.removed(request, person, lambda: remove_person(account, actor=actor), told=told)
+
+
+@admin.register(TeamsTurn)
+class TeamsTurnAdmin(ReadOnlyAdmin):
+    """What was said to bots, without any words: those are the run's."""
+
+    list_display = ("run", "bot", "where", "account", "answered_in", "created")
+    search_fields = ("=bot_key",)
+    sortable_by = ()
+    words_if_empty = "Nothing was said to a bot yet."
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """As to see."""
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whoever may see runs."""
+        return request.user.has_perm(VIEW_RUN)
+
+    @admin.display(description="run")
+    def run(self, turn: TeamsTurn) -> SafeString:
+        """Lead to the run."""
+        address = reverse("admin:runs_run_change", args=[turn.run_id])
+        return format_html('<a class="liy-link liy-mono" href="{}">{}</a>', address, turn.run_id)
+
+    @admin.display(description="bot")
+    def bot(self, turn: TeamsTurn) -> str:
+        """Whom it was said to."""
+        return cell(turn.bot_key)
+
+    @admin.display(description="conversation")
+    def where(self, turn: TeamsTurn) -> SafeString:
+        """Where it was said."""
+        return format_html('<span class="liy-wrap">{}</span>', cell(turn.conversation))
+
+    @admin.display(description="account")
+    def account(self, turn: TeamsTurn) -> str:
+        """Who said it."""
+        return cell(turn.person)
+
+    @admin.display(description="answered in")
+    def answered_in(self, turn: TeamsTurn) -> str:
+        """The activity that its answer is put in."""
+        return cell(turn.reply)
+
+    @admin.display(description="received")
+    def created(self, turn: TeamsTurn) -> SafeString:
+        """When it came."""
+        return when(turn.created_at)
