@@ -7,10 +7,10 @@ import threading
 import time
 from dataclasses import dataclass, field
 from functools import cache
+from http.client import HTTPConnection
 from typing import Any
 from uuid import uuid4
 
-import httpx2
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 
@@ -33,6 +33,19 @@ def public_jwk(name: str, *, endorsements: list[str]) -> dict[str, Any]:
     return {**told, "use": "sig", "kid": name, "x5t": name, "endorsements": endorsements}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What a bot answered an activity with, and after how long."""
+
+    status_code: int
+    headers: dict[str, str]
+    content: bytes
+    seconds: float
+
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+
 @dataclass(slots=True, kw_only=True)
 class Channel:
     """What a bot of this app id is sent. `service_url` is where it answers."""
@@ -42,11 +55,13 @@ class Channel:
     tenant: str = TENANT
     person: str = PERSON
     conversation: str = "a:1xB7-conversation"
+    # Seconds that the clock of tokens is ahead of this process's: where the database's is, in tests.
+    ahead: float = 0.0
     threads: list[threading.Thread] = field(default_factory=list)
 
     def token(self, *, key: str = "first", kid: str = "", algorithm: str = "RS256", **claims: Any) -> str:  # fmt: skip
         """A token as the channel gives it out; a claim of None is left out."""
-        now = int(time.time())
+        now = int(time.time() + self.ahead)
         known = {
             "iss": ISSUER,
             "aud": self.app_id,
@@ -96,16 +111,23 @@ class Channel:
             "invoke", name="adaptiveCard/action", value=value, replyToId=card, **facts
         )
 
-    def send(self, app: str, activity: dict[str, Any], *, token: str | None = None) -> httpx2.Response:  # fmt: skip
+    def send(self, app: str, activity: dict[str, Any], *, token: str | None = None) -> Answered:
         """Send an activity to the app at `app`, such as `http://127.0.0.1:8001`."""
         bearer = self.token() if token is None else token
-        return httpx2.post(
-            f"{app}/api/messages",
-            json=activity,
-            headers={"authorization": f"Bearer {bearer}"},
-            timeout=ANSWER_SECONDS,
-            trust_env=False,
-        )
+        headers = {"authorization": f"Bearer {bearer}", "content-type": "application/json"}
+        connection = HTTPConnection(app.removeprefix("http://"), timeout=ANSWER_SECONDS)
+        began = time.monotonic()
+        try:
+            connection.request("POST", "/api/messages", json.dumps(activity), headers)
+            answer = connection.getresponse()
+            return Answered(
+                status_code=answer.status,
+                headers={name.lower(): value for name, value in answer.getheaders()},
+                content=answer.read(),
+                seconds=time.monotonic() - began,
+            )
+        finally:
+            connection.close()
 
     def resend_later(self, app: str, activity: dict[str, Any], *, seconds: float = 15.0) -> None:
         """Send an activity once more on a thread of its own, as the channel does after 15 s."""

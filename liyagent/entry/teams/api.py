@@ -14,7 +14,7 @@ from liyagent.core.problems import BodyTooLarge
 from liyagent.entry.teams.activity import INVOKE, MESSAGE, read_activity
 from liyagent.entry.teams.invoke import answer_invoke
 from liyagent.entry.teams.receive import begin_received, check_sender, receive_message
-from liyagent.entry.teams.tokens import ChannelToken, IsVouchedFor
+from liyagent.entry.teams.tokens import ChannelToken, IsVouchedFor, Vouched
 from missions.context import current_stamp
 
 MOST_BYTES = 256 << 10
@@ -50,7 +50,9 @@ class Messages(GuardedView):
         if len(request._request.body) > MOST_BYTES:
             raise BodyTooLarge(f"an activity may have {MOST_BYTES} bytes")
         activity = read_activity(request.data)
-        bot = check_sender(activity, request.auth)
+        vouched = request.auth
+        assert isinstance(vouched, Vouched)
+        bot = check_sender(activity, vouched)
         if activity.type == INVOKE:
             return Response(answer_invoke(activity, bot=bot))
         if activity.type != MESSAGE:

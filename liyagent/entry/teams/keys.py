@@ -56,6 +56,12 @@ class SigningKeys:
             raise KeysAway(f"the keys of {self.metadata_url} cannot be read; the log says why")
         return self._keys.get(key_id)
 
+    def keep_fresh(self) -> None:
+        """Have them before anybody waits for one; as often as `find` would fetch them."""
+        if not self._keys or self._age() > FRESH_SECONDS:
+            with self._lock:
+                self._refresh()
+
     def _age(self) -> float:
         return time.monotonic() - self._fetched_at
 

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from django.db import connection
 
 from liyagent.entry.teams.deliver import send
-from liyagent.entry.teams.models import WAY
+from liyagent.entry.teams.keys import signing_keys
+from liyagent.entry.teams.models import WAY, TeamsBot
 from liyagent.entry.ways import SENDERS
 from runs.rounds import ROUNDS, Round
 
 KEPT_DAYS = 90
 MOST_FORGOTTEN = 500
+MOST_ADDRESSES = 100
 # A turn is kept as long as it goes on, and as history for a while.
 FORGET = """
 DELETE FROM teams_teamsturn WHERE run_id IN (SELECT t.run_id FROM teams_teamsturn t
@@ -29,5 +31,17 @@ def forget_turns(_give_up: Callable[[], bool]) -> int:
         return int(cursor.rowcount)
 
 
+def keep_keys(give_up: Callable[[], bool]) -> int:
+    """Have the channel's keys of every bot that receives, so that no message waits for them; return of how many."""
+    bots = TeamsBot.objects.filter(is_enabled=True).order_by("metadata_url")
+    addresses = list(bots.values_list("metadata_url", flat=True).distinct()[:MOST_ADDRESSES])
+    for address in addresses:
+        if give_up():
+            break
+        signing_keys(address).keep_fresh()
+    return len(addresses)
+
+
 SENDERS[WAY] = send
+ROUNDS["teams keys"] = Round(look=keep_keys)
 ROUNDS["teams turns"] = Round(look=forget_turns)

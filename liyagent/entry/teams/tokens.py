@@ -109,7 +109,7 @@ def _check_times(claims: dict[str, Any], now: datetime) -> None:
         raise BadToken("it is not valid yet")
 
 
-def _is_time(value: object) -> bool:
+def _is_time(value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and math.isfinite(value)
 

@@ -63,10 +63,10 @@ def test_a_request_is_a_card_with_the_exact_call_and_is_made_once_it_is_approved
     said = words(card.card)
     for told in ("v/keyed", "triage", str(arrival.run_id), "title: disk **4**", "hosts[1]: b"):
         assert told in said
-    told = press(asking, card, "approve", reason="it is full")
-    assert (told["statusCode"], told["type"]) == (200, CARD)
-    assert told["value"]["actions"] == []
-    assert "approved" in words(told["value"])
+    shown = press(asking, card, "approve", reason="it is full")
+    assert (shown["statusCode"], shown["type"]) == (200, CARD)
+    assert shown["value"]["actions"] == []
+    assert "approved" in words(shown["value"])
     approval.refresh_from_db()
     decided = (approval.status, approval.decided_by, approval.decision_reason)
     assert decided == ("approved", "kim", "it is full")

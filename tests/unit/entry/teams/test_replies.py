@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from liyagent.agents.containment import contain_agent
 from liyagent.agents.models import Agent
 from liyagent.entry.models import Arrival, Delivery
 from liyagent.entry.teams import deliver
+from liyagent.entry.teams.connector import post, update
 from liyagent.entry.teams.models import TeamsBot, TeamsTurn
 from liyagent.entry.teams.words import NOT_TAKEN, PLACEHOLDER
 from tests.fakes.teams_connector import Fault, Shown
@@ -75,9 +77,9 @@ def test_a_process_that_dies_while_it_sends_is_replaced_by_one_that_hands_on_the
     arrival = answered(teams)
     asked = len(teams.world.model.asked)
     verb = "post" if method == "POST" else "update"
-    real = getattr(deliver, verb)
+    real: Any = {"post": post, "update": update}[verb]
 
-    def dies(*args: object, **facts: object) -> None:
+    def dies(*args: Any, **facts: Any) -> None:
         if is_accepted:
             real(*args, **facts)
         raise Killed(verb)
@@ -99,11 +101,10 @@ def test_two_that_post_a_placeholder_at_once_put_the_answer_in_the_same(
     teams: Teams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arrival = answered(teams)
-    real = deliver.post
 
-    def while_another_posts(*args: object, **facts: object) -> object:
+    def while_another_posts(*args: Any, **facts: Any) -> Any:
         TeamsTurn.objects.filter(run_id=arrival.run_id).update(reply="1:first")
-        return real(*args, **facts)  # type: ignore[arg-type]
+        return post(*args, **facts)
 
     teams.connector.shown["1:first"] = Shown(id="1:first", conversation="a", forms=[{"text": PLACEHOLDER}])  # fmt: skip
     with monkeypatch.context() as patch:

@@ -12,12 +12,12 @@ from django.db import connection
 
 from liyagent.entry.models import Arrival
 from liyagent.entry.teams import keys
+from liyagent.entry.teams.errors import KeysAway
 from liyagent.entry.teams.keys import SigningKeys, forget_keys, signing_keys
 from liyagent.entry.teams.models import TeamsBot
+from liyagent.entry.teams.rounds import keep_keys
 from tests.unit.entry.teams.conftest import Teams
-from tests.unit.runs.carrying.conftest import says
-
-NOW = int(time.time())
+from tests.unit.runs.carrying.conftest import never, says
 
 
 def refused(teams: Teams, token: str, *, status: int = 401) -> str:
@@ -29,15 +29,16 @@ def refused(teams: Teams, token: str, *, status: int = 401) -> str:
     return str(answer.json().get("detail", answer.json()["title"]))
 
 
+# Claims, of which those of time are seconds from now; and what is told.
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "another audience": ({"aud": "00000000-0000-0000-0000-000000000000"}, "no bot of ours"),
     "two audiences": ({"aud": ["a", "b"]}, "no bot of ours"),
     "another issuer": ({"iss": "https://sts.windows.net/x"}, "issuer"),
     "no issuer": ({"iss": None}, "iss"),
-    "expired": ({"exp": NOW - 301}, "expired"),
+    "expired": ({"exp": -400}, "expired"),
     "never expires": ({"exp": None}, "exp"),
     "an expiry that is no number": ({"exp": float("nan")}, "times are no numbers"),
-    "not yet valid": ({"nbf": NOW + 400}, "not valid yet"),
+    "not yet valid": ({"nbf": 900}, "not valid yet"),
     "no service": ({"serviceurl": None}, "no service address"),
     "an unknown key": ({"kid": "third"}, "key that the channel does not have"),
     "another's key under a known name": ({"key": "second", "kid": "first"}, "ignature"),
@@ -48,7 +49,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 def test_a_token_that_is_wrong_in_any_part_is_refused_and_starts_nothing(teams: Teams) -> None:
     for name, (claims, why) in BAD.items():
-        assert why in refused(teams, teams.channel.token(**claims)), name
+        now = int(time.time())
+        at = {it: now + claims[it] for it in ("exp", "nbf") if claims.get(it)}
+        assert why in refused(teams, teams.channel.token(**claims | at)), name
     assert "no token" in refused(teams, "nonsense")
     unsigned = jwt.encode({"aud": teams.connector.app_id}, "", algorithm="none")
     assert "algorithm" in refused(teams, unsigned)
@@ -144,8 +147,7 @@ def test_a_storm_of_unknown_keys_asks_the_channel_once_a_minute(
         assert set(pool.map(storm, range(12))) == {401}
     assert teams.connector.key_fetches == 1
     teams.connector.keys = ["first", "second"]
-    at = time.monotonic() + keys.BETWEEN_SECONDS
-    monkeypatch.setattr(keys.time, "monotonic", lambda: at)
+    monkeypatch.setattr(keys, "BETWEEN_SECONDS", 0.0)
     token = teams.channel.token(key="second")
     assert teams.post(teams.channel.message("again"), token=token).status_code == 200
     assert teams.connector.key_fetches == 2
@@ -176,8 +178,7 @@ def test_keys_that_are_known_serve_while_the_channel_is_away(
     found = SigningKeys(teams.connector.metadata_url)
     assert found.find("first") is not None
     found.metadata_url = "http://127.0.0.1:1/none"
-    at = time.monotonic() + keys.FRESH_SECONDS + 1
-    monkeypatch.setattr(keys.time, "monotonic", lambda: at)
+    monkeypatch.setattr(keys, "FRESH_SECONDS", -1.0)
     assert found.find("first") is not None
 
 
@@ -185,5 +186,13 @@ def test_a_key_too_weak_or_of_another_kind_is_none(teams: Teams) -> None:
     forget_keys()
     told = {"kty": "oct", "kid": "first", "k": "AAAA", "endorsements": ["msteams"]}
     teams.connector.jwks = lambda: {"keys": [told, "x", {"kty": "RSA"}]}  # type: ignore[method-assign]
-    with pytest.raises(keys.KeysAway):
+    with pytest.raises(KeysAway):
         signing_keys(teams.connector.metadata_url).find("first")
+
+
+def test_keys_are_there_before_the_first_message(teams: Teams) -> None:
+    assert keep_keys(never) == keep_keys(never) == 1
+    assert teams.connector.key_fetches == 1
+    teams.world.model.steps = [says("done")]
+    assert teams.post(teams.channel.message("look")).status_code == 200
+    assert teams.connector.key_fetches == 1
