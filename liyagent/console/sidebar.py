@@ -29,6 +29,8 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Tools", "build", "admin:gateway_tool_changelist", "gateway.view_tool", "to_approve"),
             ("Policies", "policy", "admin:gateway_policy_changelist", "gateway.view_policy", ""),
             ("Data policies", "visibility_off", "admin:gateway_datapolicy_changelist", "gateway.view_datapolicy", ""),
+            ("Teams bots", "forum", "admin:teams_teamsbot_changelist", "agents.view_agent", ""),
+            ("Teams people", "badge", "admin:teams_teamsperson_changelist", "agents.view_agent", ""),
         ),
     ),
     (
@@ -36,6 +38,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         (
             ("Audit", "fact_check", "admin:audit_auditrow_changelist", "audit.view_auditrow", ""),
             ("Events", "timeline", "console-events", "events.view_runevent", ""),
+            ("Teams turns", "chat", "admin:teams_teamsturn_changelist", "runs.view_run", ""),
         ),
     ),
     (
