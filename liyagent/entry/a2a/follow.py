@@ -131,7 +131,7 @@ async def answer_when_settled(
 async def _told(it: Followed) -> Lines:
     moves = _Moves(it)
     yield _line(it, await in_thread(_closing, moves.first))
-    if moves.is_over:
+    if moves.is_over():
         return
     listening = Listening(
         run_id=it.task_id,
@@ -144,7 +144,7 @@ async def _told(it: Followed) -> Lines:
         async for chunk in chunks:
             for line in await in_thread(_closing, moves.lines, chunk):
                 yield line
-            if moves.is_over:
+            if moves.is_over():
                 return
 
 
@@ -154,13 +154,17 @@ class _Moves:
     def __init__(self, it: Followed) -> None:
         self._it = it
         self._told = State.SUBMITTED
-        self.is_over = False
+        self._is_over = False
+
+    def is_over(self) -> bool:
+        """Whether all is told that there is to tell."""
+        return self._is_over
 
     def first(self) -> dict[str, Any]:
         """The task as it stands, which a stream begins with."""
         task = find_task(self._it.asked, self._it.task_id)
         self._told = State(task.state)
-        self.is_over = self._ends(self._told)
+        self._is_over = self._ends(self._told)
         return task_event(task_told(task, self._it.asked.caller), self._it.version)
 
     def lines(self, chunk: bytes) -> list[bytes]:
@@ -182,7 +186,7 @@ class _Moves:
         facts = json.loads(fields["data"])
         now = state if state not in ENDED else State.WORKING
         task = find_task(self._it.asked, self._it.task_id)
-        self._told, self.is_over = now, self._ends(now)
+        self._told, self._is_over = now, self._ends(now)
         event = {**facts["content"], "number": facts["number"], "kind": facts["kind"]}
         status = status_told(task, None, self._it.asked.caller, state=now)
         told = status_event(task, status, self._it.version, metadata={EVENT: event})
@@ -195,7 +199,7 @@ class _Moves:
         with_words = caller.reads_words or caller.username == task.owner
         artifacts = artifacts_told(run, state) if with_words else []
         status = status_told(task, run, caller, state=state)
-        self._told, self.is_over = state, self._ends(state)
+        self._told, self._is_over = state, self._ends(state)
         told = [artifact_event(task, it, version) for it in artifacts]
         return [_line(self._it, it) for it in (*told, status_event(task, status, version))]
 

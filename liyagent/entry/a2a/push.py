@@ -169,9 +169,11 @@ def config_told(config: PushConfig, version: Version) -> dict[str, Any]:
     if secrets["token"]:
         told["token"] = secrets["token"]
     if secrets["scheme"]:
-        is_new = version is Version.V10
-        scheme = {"scheme": secrets["scheme"]} if is_new else {"schemes": [secrets["scheme"]]}
-        told["authentication"] = {**scheme, "credentials": secrets["credentials"]}
+        scheme, credentials = secrets["scheme"], secrets["credentials"]
+        named_so: dict[str, Any] = (
+            {"scheme": scheme} if version is Version.V10 else {"schemes": [scheme]}
+        )
+        told["authentication"] = {**named_so, "credentials": credentials}
     if version is Version.V10:
         return {"taskId": str(config.task_id), **told}
     return {"taskId": str(config.task_id), "pushNotificationConfig": told}

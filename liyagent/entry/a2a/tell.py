@@ -65,7 +65,10 @@ def status_told(
     task: Task, run: Run | None, caller: Caller, *, state: State, time: str | None = None
 ) -> dict[str, Any]:
     """Return where a task stands, with what it waits for or why it ended."""
-    status = {"state": STATE_NAMES[state], "timestamp": time or stamp_of(task.changed_at)}
+    status: dict[str, Any] = {
+        "state": STATE_NAMES[state],
+        "timestamp": time or stamp_of(task.changed_at),
+    }
     parts = _why(task, run, caller, state)
     if parts:
         status["message"] = _from_agent(task, f"{task.run_id}-{state.value}", parts)

@@ -53,7 +53,7 @@ def named(params: Mapping[str, Any], name: str) -> Any:
     """Return a member by its name in JSON, or as the protocol's own files spell it; None where there is none."""
     if name in params:
         return params[name]
-    return params.get(re.sub(r"([A-Z])", lambda it: "_" + it[0].lower(), name))
+    return params.get("".join(f"_{it.lower()}" if it.isupper() else it for it in name))
 
 
 def text_of(params: Mapping[str, Any], name: str, *, longest: int = LONGEST_ID) -> str:
@@ -83,7 +83,7 @@ def whole_of(params: Mapping[str, Any], name: str, *, low: int, high: int) -> in
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise BadParams(f"{name} wants a whole number from {low} to {high}")
-    return value
+    return int(value)
 
 
 def truth_of(params: Mapping[str, Any], name: str) -> bool | None:
