@@ -17,6 +17,7 @@ from tests.guards.monitoring import MONITORING
 from tests.guards.notices import NOTICE_GUARDS
 from tests.guards.outside import OUTSIDE
 from tests.guards.taking_over import TAKING_OVER
+from tests.guards.teams import TEAMS
 from tests.guards.tool_guards import TOOL_GUARDS
 
 STEP, TAKE, CLAIM = "runs/sql/step.sql", "runs/sql/take.sql", "runs/sql/claim.sql"
@@ -67,6 +68,7 @@ GUARDS: tuple[Guard, ...] = (
     *NOTICE_GUARDS,
     *MONITORING,
     *OUTSIDE,
+    *TEAMS,
     *KEEPING,
     *_fence(
         "the step",

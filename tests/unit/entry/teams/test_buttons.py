@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -12,8 +13,10 @@ from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.entry.models import Arrival, Delivery
 from liyagent.entry.teams.cards import CARD
 from liyagent.entry.teams.invoke import MESSAGE, NOT_ALLOWED, NOT_HERE, NOT_KNOWN
+from runs.models import Run
 from tests.fakes.teams_connector import Fault, Shown
 from tests.flows.conftest import make_user
+from tests.flows.holding import filed
 from tests.unit.entry.teams.conftest import Teams, known_as
 from tests.unit.runs.carrying.conftest import calls, says
 
@@ -153,6 +156,21 @@ def test_a_request_is_decided_in_the_conversation_that_it_was_asked_in_alone(
     assert told["value"] == NOT_HERE
     approval.refresh_from_db()
     assert approval.status == "pending"
+
+
+def test_a_request_of_a_run_below_is_told_where_the_chain_began(asking: Teams) -> None:
+    arrival = asking.say("do it", says("done"))
+    root = Run.objects.get(id=arrival.run_id)
+    child = Run(id=uuid4(), correlation_id=root.id, mission=root.mission, agent_key="fixer", entry=root.entry)  # fmt: skip
+    approval = filed(child, title="disk 5")
+    asking.deliver()
+    asking.deliver()
+    (card,) = [it for it in asking.shown() if it.card]
+    assert "fixer asks before it calls jira/create_issue" in words(card.card)
+    assert str(child.id) in words(card.card)
+    press(asking, card, "reject")
+    approval.refresh_from_db()
+    assert approval.status == "rejected"
 
 
 def test_a_request_of_a_run_that_came_by_another_way_is_no_card(asking: Teams) -> None:

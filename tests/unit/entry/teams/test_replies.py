@@ -114,6 +114,16 @@ def test_two_that_post_a_placeholder_at_once_put_the_answer_in_the_same(
     assert [it.id for it in bearing(teams)] == ["1:first"]
 
 
+def test_a_placeholder_that_is_known_is_not_posted_again(teams: Teams) -> None:
+    """The process died after it kept the id, and before the delivery was settled."""
+    arrival = answered(teams)
+    teams.deliver()
+    teams.world.sql("UPDATE entry_delivery SET state = 'pending' WHERE kind = 'placeholder'")
+    deliver_all(teams)
+    assert len(teams.shown()) == 1
+    assert set(teams.states(arrival).values()) == {"delivered"}
+
+
 def test_what_the_channel_refuses_for_good_is_a_dead_letter_with_its_reason(teams: Teams) -> None:
     told = {"error": {"code": "BotNotInConversationRoster", "message": "The bot is gone."}}
     for status in (400, 403, 404):
