@@ -38,6 +38,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         (
             ("Audit", "fact_check", "admin:audit_auditrow_changelist", "audit.view_auditrow", ""),
             ("Events", "timeline", "console-events", "events.view_runevent", ""),
+            ("A2A told to", "send", "admin:a2a_pushconfig_changelist", "a2a.view_pushconfig", ""),
             ("Teams turns", "chat", "admin:teams_teamsturn_changelist", "runs.view_run", ""),
         ),
     ),

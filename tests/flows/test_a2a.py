@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
+from liyagent.entry.a2a.models import PushConfig
 from runs.models import Run
 from runs.stop import stop_run
 from tests.fakes.a2a_client import A2aClient, Refused
@@ -158,3 +161,19 @@ def test_an_agents_card_leads_to_where_it_is_asked(world: World, client: A2aClie
     name = "agent/getAuthenticatedExtendedCard" if client.is_old else "GetExtendedAgentCard"
     extended = client.call(name, {})
     assert {it["id"] for it in extended["skills"]} > {it["id"] for it in card["skills"]}
+
+
+def test_the_console_lists_who_is_told_and_nobodys_secrets(world: World, client: A2aClient) -> None:
+    config = {"url": "https://agents.example.com/told", "token": "plumtree"}
+    name = "pushNotificationConfig" if client.is_old else "taskPushNotificationConfig"
+    task = client.send(client.message("look"), waits=False, **{name: config})
+    console = Client()
+    console.force_login(User.objects.create_superuser("root"))
+    shown = console.get("/admin/a2a/pushconfig/", {"q": task["id"]}).content.decode()
+    assert config["url"] in shown
+    row = PushConfig.objects.get()
+    shown += console.get(f"/admin/a2a/pushconfig/{row.pk}/change/").content.decode()
+    assert "plumtree" not in shown
+    assert console.get("/admin/a2a/pushconfig/add/").status_code == 403
+    runs = console.get("/admin/runs/run/", {"entry": "a2a"})
+    assert task["id"] in runs.content.decode()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
+import psycopg
 import pytest
 
 from liyagent.agents.models import Agent
@@ -185,3 +187,30 @@ def test_what_is_received_and_not_started_yet_is_submitted(
     begin_arrival(moved(task["id"]).run_id)
     world.process().carry()
     assert rpc.state(task["id"]) == "COMPLETED"
+
+
+def test_a_run_that_goes_to_sleep_while_one_below_it_asks_is_seen_to_wait(
+    world: World, rpc: Rpc
+) -> None:
+    """Two commits, each of which sees the task's run or the request alone: the second waits for the first."""
+    world.sql(HOLD)
+    world.model.steps = [calls(WRITE), says("done")]
+    task = rpc.send()
+    world.process().carry()
+    # As if it asked in a run below: the request is filed by one, and its run goes to sleep by another.
+    world.sql("UPDATE approvals_approval SET status = 'withdrawn'")
+    holder = world.process("b").holder
+    world.sql("UPDATE runs_run SET status = 'running', holder = %s", holder)
+    assert moved(task["id"]).state == State.WORKING
+    now = "SET CONSTRAINTS ALL IMMEDIATE"
+    with psycopg.connect(world.url) as sleeping, psycopg.connect(world.url) as asking:
+        sleeping.execute("UPDATE runs_run SET status = 'waiting', holder = NULL")
+        sleeping.execute(now)
+        asking.execute("UPDATE approvals_approval SET status = 'pending'")
+        with ThreadPoolExecutor(1) as pool:
+            looking = pool.submit(asking.execute, now)
+            wait([looking], timeout=0.1)
+            sleeping.commit()
+            looking.result(timeout=20)
+        asking.commit()
+    assert moved(task["id"]).state == State.INPUT_REQUIRED
