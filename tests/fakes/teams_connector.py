@@ -64,6 +64,11 @@ class Shown:
         return str(self.forms[-1].get("text", ""))
 
     @property
+    def was_replaced(self) -> bool:
+        """Whether its words were ever others."""
+        return len({str(it.get("text", "")) for it in self.forms}) > 1
+
+    @property
     def card(self) -> dict[str, Any] | None:
         """The first card that it bears now."""
         attachments = self.forms[-1].get("attachments") or []
@@ -122,6 +127,14 @@ class TeamsConnector:
     def messages(self, conversation: str = "") -> list[Shown]:
         """What stands in a conversation, or in all, in the order it was posted."""
         return [it for it in self.shown.values() if conversation in {"", it.conversation}]
+
+    def replies(self, conversation: str = "") -> list[Shown]:
+        """The messages that bear an answer, or bore one: what a placeholder said was replaced."""
+        return [it for it in self.messages(conversation) if it.text and it.was_replaced]
+
+    def orphans(self, conversation: str = "") -> list[Shown]:
+        """The placeholders that nothing took the place of."""
+        return [it for it in self.messages(conversation) if it.text and not it.was_replaced]
 
     def metadata(self) -> dict[str, Any]:
         return {

@@ -29,9 +29,11 @@ class Answered(Response):
         self._run_id = run_id
 
     def close(self) -> None:
-        """Start the turn; the server calls this when the answer has left."""
-        super().close()
-        begin_received(self._run_id)
+        """Start the turn; the server calls this when the answer has left. Then what the request held is given back."""
+        try:
+            begin_received(self._run_id)
+        finally:
+            super().close()
 
 
 @extend_schema(exclude=True)
