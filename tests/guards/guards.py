@@ -5,6 +5,7 @@ A diff's `search` must stand exactly once in its file; where the code moved on, 
 
 from __future__ import annotations
 
+from tests.guards.a2a import A2A
 from tests.guards.ahead import AHEAD
 from tests.guards.alone import ALONE
 from tests.guards.approvals import APPROVALS
@@ -68,6 +69,7 @@ GUARDS: tuple[Guard, ...] = (
     *NOTICE_GUARDS,
     *MONITORING,
     *OUTSIDE,
+    *A2A,
     *TEAMS,
     *KEEPING,
     *_fence(

@@ -133,7 +133,8 @@ class Endpoint(GuardedView):
             return HttpResponse(content_type=EVENT_STREAM, headers=headers)
         if reply.source is not None and hand_over(request._request, reply.source):
             return HttpResponse(content_type=JSON, headers=headers)
-        told = {"jsonrpc": "2.0", "id": asked.rpc_id, "result": reply.result}
+        result = reply.now() if reply.now else reply.result
+        told = {"jsonrpc": "2.0", "id": asked.rpc_id, "result": result}
         return HttpResponse(json_bytes(told), content_type=JSON, headers=headers)
 
 

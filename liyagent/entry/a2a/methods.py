@@ -47,9 +47,10 @@ CANCEL_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a method answers at once; with a `source` that is what comes of it later, where this server can wait."""
+    """What a method answers. With a `source` it is streamed, or comes later; `now` is it where nothing here can wait."""
 
     result: Any = None
+    now: Callable[[], Any] | None = None
     source: Source | None = None
     is_stream: bool = False
 
@@ -184,7 +185,7 @@ def _wanted(asked: Asked, configuration: Mapping[str, Any]) -> Wanted | None:
 
 def _later(asked: Asked, task: Task, told: Callable[[Task], Any], seconds: float) -> Reply:
     return Reply(
-        result=told(task),
+        now=lambda: told(task),
         source=lambda: answer_when_settled(asked, task.run_id, told, seconds=seconds),
     )
 
