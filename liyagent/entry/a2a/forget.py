@@ -10,11 +10,11 @@ from django.db import connection
 MOST_A_LOOK = 500
 SHORTEST_SECONDS = 86_400.0
 FORGET = """
-WITH old AS (
-    SELECT run_id FROM a2a_task WHERE ended_at < liyagent_now() - make_interval(secs => %s)
+WITH old AS MATERIALIZED (
+    SELECT run_id FROM a2a_task WHERE ended_at < (SELECT liyagent_now()) - make_interval(secs => %s)
         ORDER BY ended_at LIMIT %s FOR UPDATE SKIP LOCKED
-), configs AS (DELETE FROM a2a_pushconfig WHERE task_id IN (SELECT run_id FROM old))
-DELETE FROM a2a_task WHERE run_id IN (SELECT run_id FROM old)
+), configs AS (DELETE FROM a2a_pushconfig WHERE task_id = ANY (ARRAY(SELECT run_id FROM old)))
+DELETE FROM a2a_task WHERE run_id = ANY (ARRAY(SELECT run_id FROM old))
 """
 
 

@@ -69,6 +69,10 @@ class Task(models.Model):
                 name="a2a_task_of_context",
             ),
             models.Index(
+                fields=["owner", "agent_key", "context_id", "state", "-changed_at", "-run_id"],
+                name="a2a_task_turns",
+            ),
+            models.Index(
                 fields=["owner"], name="a2a_task_open", condition=Q(ended_at__isnull=True)
             ),
             models.Index(

@@ -62,6 +62,17 @@ class Migration(migrations.Migration):
                         name="a2a_task_of_context",
                     ),
                     models.Index(
+                        fields=[
+                            "owner",
+                            "agent_key",
+                            "context_id",
+                            "state",
+                            "-changed_at",
+                            "-run_id",
+                        ],
+                        name="a2a_task_turns",
+                    ),
+                    models.Index(
                         condition=models.Q(("ended_at__isnull", True)),
                         fields=["owner"],
                         name="a2a_task_open",

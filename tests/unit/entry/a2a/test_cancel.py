@@ -11,15 +11,13 @@ import pytest
 from django.db import connection
 
 from liyagent.approvals.models import Approval
-from liyagent.entry.a2a.caller import Asked, Caller
 from liyagent.entry.a2a.cancel import cancel
 from liyagent.entry.a2a.errors import NotCancelable, Unsupported
 from liyagent.entry.a2a.models import Task
 from liyagent.entry.a2a.receive import receive
 from liyagent.entry.a2a.tell import open_approvals
-from liyagent.entry.a2a.wire import Version
-from runs.stream import Rights
 from tests.flows.conftest import make_user
+from tests.unit.entry.a2a.asking import asked
 from tests.unit.entry.a2a.conftest import Rpc, message, moved
 from tests.unit.entry.a2a.test_moves import HOLD, WRITE
 from tests.unit.runs.carrying.conftest import Process, World, calls, says
@@ -155,21 +153,3 @@ def approve(task: Task, approval: Approval) -> None:
 
 def stop(task: Task) -> str:
     return str(cancel(asked(id=str(task.run_id))).state)
-
-
-def asked(username: str = "ann", **params: Any) -> Asked:
-    """A request as the endpoint hands it on."""
-    is_dora = username == "dora"
-    return Asked(
-        agent_key="triage",
-        caller=Caller(username=username, sees_all=is_dora, reads_words=False, decides=is_dora),
-        version=Version.V10,
-        rpc_id=1,
-        params=params,
-        mission="",
-        request_id="",
-        traceparent="",
-        last_event=None,
-        rights_now=lambda: Rights(may_listen=True, with_words=False),
-        base_url="",
-    )
