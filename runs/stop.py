@@ -20,11 +20,12 @@ from runs.wake import tell_queued
 LONGEST_REASON = 500
 AT_REST = (RunStatus.QUEUED, RunStatus.WAITING, RunStatus.PAUSED)
 NOTHING: Mapping[str, str] = MappingProxyType({})
-# The heads are locked from above, in the order of their ids.
+# The heads are locked from above, in the order of their ids. UNION, not UNION ALL: a row that somebody made its own
+# ancestor ends the look.
 BELOW = """
 WITH RECURSIVE below(id) AS (
     SELECT id FROM runs_run WHERE correlation_id = %(correlation)s AND parent_id = %(run)s
-    UNION ALL
+    UNION
     SELECT r.id FROM runs_run r JOIN below ON r.parent_id = below.id AND r.correlation_id = %(correlation)s
 ), open AS (
     SELECT id FROM runs_run WHERE id IN (SELECT id FROM below) AND ended_at IS NULL AND NOT stop_requested
