@@ -50,6 +50,7 @@ def end_run(
         answer=words(answer),
     )
     checkpoint.open_marks.clear()
+    checkpoint.held.clear()
     hot.finish(
         checkpoint.next_fence(),
         seal=checkpoint.head_seal(),
