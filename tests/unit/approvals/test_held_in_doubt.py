@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from liyagent.approvals.models import Approval
+from liyagent.providers.types import Role
 from runs import hot
 from runs.models import Run
 from tests.unit.approvals.conftest import Cut
-from tests.unit.approvals.deciding import approve, reject, the_request
+from tests.unit.approvals.deciding import HOLD_AND_GO_ON, approve, reject, the_request
 from tests.unit.runs.carrying.conftest import World, calls, says
 from tests.unit.runs.carrying.test_lasting_threads import LosingPool
 from tests.unit.runs.carrying.vendor import Killed
@@ -115,6 +116,39 @@ def test_a_filing_whose_answer_is_lost_counts_once(
     assert pool.has_lost
     assert carried.status == ("waiting" if may_wait else "answered")
     assert (Approval.objects.count(), carried.losses) == (1, 0)
+
+
+@pytest.mark.promise("CR-21")
+@pytest.mark.parametrize("decides_first", [True, False])
+@pytest.mark.parametrize("is_after", [True, False], ids=["after it is filed", "before"])
+def test_a_run_that_goes_on_and_dies_as_it_files_has_one_request_and_tells_its_id(
+    held: World, cut: Cut, is_after: bool, decides_first: bool
+) -> None:
+    """Where it was filed, the resume reads that it was: the call is not put before a person again."""
+    held.sql(HOLD_AND_GO_ON)
+    run, first = start(held), held.process("first")
+    cut("liyagent_hold", is_after=is_after)
+    with pytest.raises(Killed):
+        first.carry()
+    if is_after and decides_first:
+        approve(the_request())
+    held.prove_dead(first)
+    for number in range(2):
+        process = held.process(f"later {number}")
+        for taken in process.take():
+            process.go_on(*taken)
+    request = the_request()
+    ended = Run.objects.get(id=run.id)
+    assert (ended.status, ended.losses) == ("answered", 1)
+    of_root = [it for it in held.model.asked if it.steps_taken == 1]
+    (_, told) = [it.text for it in of_root[-1].messages if it.role is Role.TOOL]
+    assert str(request.id) in told
+    assert (held.call(run, 1, 1).fate, held.call(run, 1, 1).settlement) == ("held", "answered")
+    if not (is_after and decides_first):
+        approve(request)
+        held.process("last").carry()
+    assert held.vendor.received.count("keyed") == 1
+    assert (Approval.objects.count(), the_request().status) == (1, "consumed")
 
 
 def test_each_held_call_of_a_step_has_a_request_of_its_own_one_after_the_other(
