@@ -13,7 +13,7 @@ from django.db.models import Q
 from liyagent.audit.record import record
 from liyagent.core.errors import BadInput
 from liyagent.core.plain import clean_text
-from runs.errors import RunEnded, RunNotFound
+from runs.errors import RunEnded, no_run
 from runs.models import ENDED, Run, RunStatus
 from runs.wake import tell_queued
 
@@ -57,7 +57,7 @@ def stop_run(*, run_id: UUID, actor: str, reason: str) -> Run:
         transaction.on_commit(tell_queued)
         run = Run.objects.filter(id=run_id).first()
         if run is None:
-            raise RunNotFound(run_id=run_id)
+            raise no_run(run_id)
         if run.is_ended:
             raise RunEnded(f"it ended as {run.status}", run_id=run_id)
         if changed:

@@ -73,6 +73,25 @@ DOUBTS: tuple[Guard, ...] = (
         tests=(f"{SAID}test_a_result_is_no_larger_than_its_tool_may_return",),
     ),
     Guard(
+        name="what was never sent is not in doubt",
+        file="runs/unsettled.py",
+        search='UNSETTLED = Q(fate="") & SENT & ',
+        replace='UNSETTLED = Q(fate="") & ',
+        tests=(
+            "tests/flows/test_not_in_doubt.py::test_the_api_and_the_rule_list_what_was_sent",
+            "tests/flows/test_not_in_doubt.py::test_the_console_lists_and_counts_what_was_sent",
+        ),
+    ),
+    Guard(
+        name="saying what happened at the shell wants its permission, too",
+        file="runs/management/commands/doubts.py",
+        search="if not user.has_perm(SETTLE):",
+        replace="if False:",
+        tests=(
+            "tests/flows/test_doubts_command.py::test_only_one_who_may_settle_says_what_happened",
+        ),
+    ),
+    Guard(
         name="saying what happened wants its permission",
         file=API,
         search='needs = {"POST": (SETTLE,)}\n\n    @extend_schema(request=HappenedInput',
