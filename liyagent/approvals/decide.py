@@ -127,7 +127,7 @@ def find_approval(approval_id: UUID) -> Approval:
     """Return a request. Raises `ApprovalNotFound`."""
     approval = Approval.objects.filter(id=approval_id).first()
     if approval is None:
-        raise ApprovalNotFound(f"there is no request {approval_id}")
+        raise ApprovalNotFound(approval_id)
     return approval
 
 
