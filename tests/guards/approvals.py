@@ -253,8 +253,8 @@ APPROVALS: tuple[Guard, ...] = (
     Guard(
         name="decide: what is open",
         file=APPROVE,
-        search="        WHERE a.id = p_approval AND a.status = 'pending'\n",
-        replace="        WHERE a.id = p_approval\n",
+        search=" AND (a.status = 'pending' OR p_also_approved AND a.status = 'approved')\n",
+        replace="\n",
         tests=(
             f"{HERE}test_races.py::test_of_two_who_approve_at_the_same_moment_one_decides",
             f"{HERE}test_races.py::test_of_an_approval_and_the_end_of_its_run_one_settles_the_request",

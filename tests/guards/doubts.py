@@ -38,9 +38,18 @@ DOUBTS: tuple[Guard, ...] = (
     Guard(
         name="a request for what happened already is withdrawn",
         file=PERSON,
-        search="PERFORM 1 FROM liyagent_decide(v_one, 'withdrawn', p_by, v_told, '');",
+        search="PERFORM 1 FROM liyagent_decide(v_one, 'withdrawn', p_by, v_told, '', true, true);",
         replace="PERFORM 1;",
         tests=(SLEEPS,),
+    ),
+    Guard(
+        name="a request for what happened already is withdrawn although it was approved",
+        file=PERSON,
+        search="AND (a.status = 'pending' OR a.status = 'approved' AND p_fate = 'done')",
+        replace="AND a.status = 'pending'",
+        tests=(
+            f"{SAID}test_what_was_approved_before_it_was_known_to_have_happened_is_not_made_again",
+        ),
     ),
     Guard(
         name="a run that waited is told what the earlier call returned",
