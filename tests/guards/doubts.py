@@ -6,6 +6,7 @@ from tests.guards.guard import Guard
 
 PERSON, SETTLE, API = "runs/sql/person.sql", "runs/settle_by_person.py", "runs/doubts_api.py"
 SAID = "tests/unit/runs/test_settle_by_person.py::"
+LATE = "tests/unit/runs/carrying/test_late_look.py::"
 SLEEPS = (
     f"{SAID}test_a_run_that_sleeps_on_the_same_intent_is_told_that_it_happened_and_what_came_of_it"
 )
@@ -34,6 +35,23 @@ DOUBTS: tuple[Guard, ...] = (
         search=" AND r.key_id = p_key_id",
         replace="",
         tests=(f"{SAID}test_a_run_that_was_sealed_anew_meanwhile_is_left_alone",),
+    ),
+    Guard(
+        name="late look: a vendor that is away has said nothing",
+        file="runs/late_look.py",
+        search="        return NOT_ASKED\n",
+        replace="        return NOT_FOUND\n",
+        tests=(
+            f"{LATE}test_a_vendor_that_is_away_was_not_asked_and_is_asked_once_it_is_back",
+            f"{LATE}test_a_vendor_that_is_away_for_a_day_is_asked_no_more_and_that_is_said",
+        ),
+    ),
+    Guard(
+        name="late look: a vendor that is away holds nobody up",
+        file="runs/late_look.py",
+        search="None if server in away else ",
+        replace="",
+        tests=(f"{LATE}test_a_vendor_that_is_away_is_asked_once_a_look_however_many_wait",),
     ),
     Guard(
         name="a request for what happened already is withdrawn",
