@@ -31,6 +31,8 @@ ARGUMENTS = (
 WIDTH, HEIGHT = 1280, 800
 # Pictures of the pages are kept there, where it is set.
 SHOTS = os.environ.get("SHOTS", "")
+# What a page was still fetching when it was left.
+LEFT = "net::ERR_ABORTED"
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -100,7 +102,10 @@ def console(scene: Scene, browser: Browser) -> Iterator[Console]:
         lambda it: console.said.append(f"{it.status}: {it.url}") if it.status >= 400 else None,
     )
     page.on("pageerror", lambda it: console.said.append(f"error: {it}"))
-    page.on("requestfailed", lambda it: console.said.append(f"failed: {it.url} {it.failure}"))
+    page.on(
+        "requestfailed",
+        lambda it: console.said.append(f"failed: {it.url} {it.failure}") if it.failure != LEFT else None,
+    )  # fmt: skip
     page.on(
         "request",
         lambda it: console.said.append(f"asked {it.url}") if urlsplit(it.url).netloc not in {ours, ""} else None,
