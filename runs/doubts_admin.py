@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from unfold.views import ChangeList
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from liyagent.access.permissions import DECIDE, READ_WORDS, VIEW_APPROVAL
@@ -70,6 +71,18 @@ class HappenedForm(WordForm):
             raise forms.ValidationError(error.detail) from error
 
 
+class CallList(ChangeList):  # type: ignore[misc]
+    """A page of marked calls, each with its `request`: one statement more, and none where no person was asked."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """As the theme's, with what people were asked."""
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        requests = requests_of(call.approval_id for call in self.result_list)
+        for call in self.result_list:
+            call.request = requests.get(call.approval_id)
+
+
 @admin.register(Call)
 class CallAdmin(ReadOnlyAdmin):
     """Marked writes; where nothing is chosen those in doubt, the oldest first."""
@@ -102,6 +115,10 @@ class CallAdmin(ReadOnlyAdmin):
         status = Run.objects.filter(id=OuterRef("run_id")).values("status")
         shown: QuerySet[Any] = rows.defer("sealed", "outcome").annotate(run_status=Subquery(status))
         return shown
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """A list that knows what people were asked about the calls of a page."""
+        return CallList
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Show what is in doubt from the oldest mark on, anything else from the newest."""
@@ -234,7 +251,7 @@ class CallAdmin(ReadOnlyAdmin):
     def known(self, call: Any) -> SafeString:
         """One line, and what to do."""
         run = Run(id=call.run_id, status=call.run_status) if call.run_status else None
-        doubt = Doubt(call=call, run=run)
+        doubt = Doubt(call=call, run=run, request=call.request)
         return format_html(
             "{} <strong>{}</strong>",
             cell(doubt.known),

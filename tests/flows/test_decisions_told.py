@@ -66,6 +66,9 @@ def told_everywhere(
     page = page_of(root, run_id)
     assert call["decision"] in page
     assert f'href="/admin/approvals/approval/{approval.id}/change/"' in page
+    listed = root.get(f"/admin/runs/call/?doubt=all&q={run_id}").content.decode()
+    if call["fate"] in {"held", "refused"}:
+        assert f"It was not sent: {call['decision']}." in " ".join(listed.split())
     one = viewer.get(f"/api/calls/{call['id']}").data
     assert one["decision"] == call["decision"]
     for text in (shell, page):
