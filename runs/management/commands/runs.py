@@ -46,9 +46,9 @@ CHILD_FACTS = ("id", "agent", "status", "reason", "created_at", "ended_at")
 UNKNOWN_HEADS = ("UNKNOWN", "MARKED", "LOOKED FOR AGAIN", "ID", "STEP KEY")
 UNKNOWN_ADVICE = (
     "Look at the vendor for the step key, or for what was made since the mark. Nothing is sent again. Then say what happened: "
-    "`manage.py doubts happened ID --reason R`, or `did-not`."
+    "`manage.py doubts happened ID --reason R --user USER`, or `did-not`."
 )
-WAIT_ADVICE = "It waits for a person: `manage.py approvals show {0}`, then `approve {0} --reason R`, or `reject`."
+WAIT_ADVICE = "It waits for a person: `manage.py approvals show {0}`, then `manage.py approvals approve {0} --reason R --user USER`, or `reject`."
 HEAD_FACTS = (
     "id", "status", "reason", "agent_key", "agent_version", "entry", "started_by", "mission", "request_id",
     "parent_id", "attempt", "losses", "model_steps", "unknown_writes", "input_tokens", "output_tokens", "stop_requested",
