@@ -50,6 +50,20 @@ logger = logging.getLogger(__name__)
 
 RESERVE = "SELECT * FROM liyagent_reserve(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s)"
 SPOIL = "SELECT * FROM liyagent_spoil(%s, %s, %s, %s)"
+# Not in sight of who approved: it came to that later. Each half reads its own index of few rows.
+IN_DOUBT_SINCE = """
+SELECT min(id) FROM (
+    SELECT id FROM runs_call WHERE correlation_id = %s AND intent_digest = %s AND settled_at > %s
+        AND fate = 'unknown' AND late_finding <> 'found'
+    UNION ALL
+    SELECT id FROM runs_call WHERE correlation_id = %s AND intent_digest = %s AND settled_at > %s
+        AND fate = 'done' AND settlement = 'by_person'
+) AS same
+"""
+MAY_HAVE_HAPPENED = (
+    "call {call}, the same as this one, may have taken effect, and that was not known when it was approved; look for it at "
+    "the vendor first"
+)
 FAILED_OVER = (
     "the database failed over after it was approved: it may have been made then, with the key {key}; look for it at the "
     "vendor first"
@@ -105,6 +119,7 @@ def answer_held(
     except KeyMissing as error:
         logger.warning("request %s is left to a process that has its key: %s", approval.id, error)
         raise come_back(checkpoint) from error
+    why = why or _in_doubt_since(scope, approval, row)
     if why:
         return _filed_anew(scope, verdict, approval, why)
     approved = ApprovedScope(scope, approval, judged_at=checkpoint.config)
@@ -166,6 +181,13 @@ def authority_changed(approval: Approval, verdict: Verdict, policy: PolicySet) -
         )
         if was != now
     ]
+
+
+def _in_doubt_since(scope: RunScope, approval: Approval, row: MarkedCall) -> str:
+    """The same call of this run or its kin came to be in doubt after it was approved: a person has to know (ruling 8)."""
+    values = (row.correlation_id, row.intent_digest, approval.decided_at)
+    ((call,),) = hot.ask(IN_DOUBT_SINCE, (*values, *values), give_up=scope.checkpoint.give_up)
+    return "" if call is None else MAY_HAVE_HAPPENED.format(call=call)
 
 
 def _standing(approval: Approval) -> str:
