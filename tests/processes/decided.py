@@ -33,6 +33,7 @@ AUDIT = """
 """
 CHILDREN = "SELECT id, loop FROM runs_run WHERE parent_id = ANY(%s) ORDER BY id"
 BLIND = "servicenow"
+SLEPT = "run {run} slept on what had come already"
 # What the agent is told of its call, by what was decided.
 TOLD = {
     "approved": "disk 91%",
@@ -56,7 +57,7 @@ def assert_decided_once(
 ) -> None:
     """Each request has its one decision, each approved call one effect, and each run ends and was told of that alone.
 
-    One row, one event and one audit row a request. Where the runs went on (`waits` is false), each approved call was made
+    One row, one event and one audit row a request; nobody slept on it. Where the runs went on (`waits` is false), each approved call was made
     by one run of its own.
     """
     asked = sorted(it.request.run for it in outcomes)
@@ -81,8 +82,15 @@ def assert_decided_once(
     # A call that its run went on without stays held there, and is made under the same key by a run of its own.
     assert_kept(verdict if waits else replace(verdict, hidden=()))
     place.check_chains(runs)
+    assert slept_on(place, runs) == []
     if waits:
         _assert_told(place, outcomes)
+
+
+def slept_on(place: Place, runs: Sequence[UUID]) -> list[UUID]:
+    """The runs of which a process told that they slept on a decision: each decision wakes, and none has to be found."""
+    told = "".join(it.read_text() for it in place.stage.logs.glob("*.log"))
+    return [run for run in runs if SLEPT.format(run=run) in told]
 
 
 def _effects(place: Place, vendor: str, runs: Sequence[UUID]) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ import socket
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -98,6 +98,15 @@ class Met:
         return lost
 
 
+def volley(
+    asking: Asking, rounds: Sequence[tuple[Decision, Decision]], *, release: Callable[[], None]
+) -> list[Met]:
+    """Fire the two decisions of all rounds, let go what holds them up, and return what came of each."""
+    fired = [_fired(pair) for pair in _loaded(asking, rounds)]
+    release()
+    return [it() for it in fired]
+
+
 def race(asking: Asking, rounds: Sequence[tuple[Decision, Decision]]) -> list[Met]:
     """Fire the two decisions of each round at once, the second round's other one first; return what came of each."""
     return list(_raced(asking, rounds))
@@ -105,16 +114,24 @@ def race(asking: Asking, rounds: Sequence[tuple[Decision, Decision]]) -> list[Me
 
 def _raced(asking: Asking, rounds: Sequence[tuple[Decision, Decision]]) -> Iterator[Met]:
     for start in range(0, len(rounds), READY_AT_ONCE):
-        loaded = [
-            tuple(Shot(it, asking) for it in pair) for pair in rounds[start : start + READY_AT_ONCE]
-        ]
-        for number, pair in enumerate(loaded):
-            first, second = pair if number % 2 else pair[::-1]
-            began = time.perf_counter_ns()
-            first.fire()
-            second.fire()
-            gap_ms = (time.perf_counter_ns() - began) / 1e6
-            yield Met(answers=(first.answer(), second.answer()), gap_ms=gap_ms)
+        for pair in _loaded(asking, rounds[start : start + READY_AT_ONCE]):
+            yield _fired(pair)()
+
+
+def _loaded(asking: Asking, rounds: Sequence[tuple[Decision, Decision]]) -> list[tuple[Shot, Shot]]:
+    """All is sent but the last bytes; the second round's other decision is fired first."""
+    loaded = [(Shot(one, asking), Shot(other, asking)) for one, other in rounds]
+    return [pair if number % 2 else pair[::-1] for number, pair in enumerate(loaded)]
+
+
+def _fired(pair: tuple[Shot, Shot]) -> Callable[[], Met]:
+    """Fire both; what is returned waits for the answers."""
+    first, second = pair
+    began = time.perf_counter_ns()
+    first.fire()
+    second.fire()
+    gap_ms = (time.perf_counter_ns() - began) / 1e6
+    return lambda: Met(answers=(first.answer(), second.answer()), gap_ms=gap_ms)
 
 
 def figures(what: str, met: Sequence[Met], *, seconds: float) -> str:
@@ -124,7 +141,7 @@ def figures(what: str, met: Sequence[Met], *, seconds: float) -> str:
     decided = Counter(it.winner.data["status"] for it in met if {200, 409} == _statuses(it))
     return (
         f"{what}: {len(met)} rounds in {seconds:.1f} s; sent {statistics.median(gaps):.3f} ms apart,"
-        f" at most {max(gaps):.3f} ms; first {dict(sorted(won.items()))}, {dict(decided)}"
+        f" {sum(it < 1 for it in gaps)} within 1 ms, at most {max(gaps):.3f} ms; first {dict(sorted(won.items()))}, {dict(decided)}"
     )
 
 

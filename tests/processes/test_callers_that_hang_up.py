@@ -36,6 +36,14 @@ BODY = {"task": "File it."}
 RESET = struct.pack("ii", 1, 0)
 STARTED = "SELECT run_id FROM runs_startkey WHERE key = %s"
 OPEN = "SELECT status, decided_by FROM approvals_approval WHERE run_id = %s"
+ASKED = """
+    SELECT count(*)::int AS n FROM runs_startkey k JOIN approvals_approval a ON a.run_id = k.run_id WHERE k.key = %s
+"""
+
+
+def wait_until_asked(place: Place, key: str) -> None:
+    """Return once the run that was started under this key has asked."""
+    place.until(lambda: place.one(ASKED, key) == 1, "the request", seconds=60)
 
 
 def _client(place: Place, key: str) -> httpx2.Client:
@@ -53,6 +61,7 @@ def hangs_up(place: Place, key: str, *, with_reset: bool = False) -> None:
             f"Authorization: Bearer {place.stage.token}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
         )
+        wait_until_asked(place, key)
         caller.settimeout(DEADLINE_SECONDS)
         with pytest.raises(TimeoutError):
             caller.recv(1)
@@ -66,16 +75,19 @@ def dies(place: Place, key: str) -> None:
 
 
 def waits_in_vain(place: Place, key: str) -> None:
-    """Ask for an answer within a time, and be told that there is none yet."""
+    """Ask for an answer within a time, twice, and be told that there is none yet."""
     with _client(place, key) as client:
-        answer = client.post(f"{START}?wait={DEADLINE_SECONDS}", json=BODY)
-    assert (answer.status_code, answer.json()["status"]) == (202, "queued")
+        for _ in range(2):
+            answer = client.post(f"{START}?wait={DEADLINE_SECONDS}", json=BODY)
+            assert (answer.status_code, answer.json()["status"]) == (202, "queued")
+            wait_until_asked(place, key)
 
 
 def polls_to_a_deadline(place: Place, key: str) -> None:
     """Ask again and again how the run stands, and stop."""
     with _client(place, key) as client:
         url = client.post(START, json=BODY).json()["url"]
+        wait_until_asked(place, key)
         give_up = time.monotonic() + DEADLINE_SECONDS
         while time.monotonic() < give_up:
             told = client.get(url).json()

@@ -15,6 +15,7 @@ from tests.processes.asking import ROUNDS, Asking, Request, asking, tokens
 from tests.processes.decided import Outcome, assert_decided_once
 from tests.processes.place import Place
 from tests.processes.racing import Decision, Shot
+from tests.processes.test_approval_races import nobody_takes
 from tests.processes.test_decided_while_recovered import NOBODY_READS, asking_beside
 from tests.processes.test_outages import HELD, TAKES_NOTHING
 
@@ -138,11 +139,8 @@ def carried_by_c_alone(place: Place) -> Iterator[None]:
     """C, which is started for it, takes what is queued; A and B take over as the block ends."""
     place.stage.start("C")
     place.stage.wait_ready("C")
-    place.watch.rows(TAKES_NOTHING, [True, place.holders("A", "B")])
-    try:
+    with nobody_takes(place):
         yield
-    finally:
-        place.watch.rows(TAKES_NOTHING, [False, place.holders("A", "B")])
 
 
 @pytest.mark.promise("CR-29")
