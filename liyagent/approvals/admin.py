@@ -82,6 +82,7 @@ class ApprovalAdmin(DecidingAdmin):
             "args": pages.shown_arguments(opened.args, page_asked(request, "lines"))
             if opened and opened.args is not None
             else None,
+            "heading": pages.HEADINGS.get(approval.status, pages.NOT_SENT),
             "reason": pages.reason_of(approval),
             "affected": affected_by(approval),
             "ceiling": pages.ceiling_of(approval),

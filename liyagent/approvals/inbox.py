@@ -104,7 +104,7 @@ class InboxAdmin(ReadOnlyAdmin):
         """Say of an empty list what of it is empty."""
         return Inbox
 
-    @admin.display(description="waits since")
+    @admin.display(description="asked for")
     def asked(self, approval: Approval) -> SafeString:
         """How long ago it was asked for, and when exactly."""
         return format_html(
@@ -149,33 +149,34 @@ class InboxAdmin(ReadOnlyAdmin):
         told = pages.GATES.get(approval.gate, cell(approval.gate.replace("_", " ")))
         if approval.gate in pages.TELL_NO_MORE:
             return format_html('<span class="liy-wrap">{}</span>', told)
-        said = cell(approval.held_reason)
-        cut = said if len(said) <= LONGEST_WHY else f"{said[:LONGEST_WHY]}…"
         return format_html(
-            '<span class="liy-wrap">{} <span class="liy-age liy-wrap">{}</span></span>', told, cut
+            '<span class="liy-wrap">{} <span class="liy-age liy-wrap">{}</span></span>',
+            told,
+            _cut(approval.held_reason),
         )
 
     @admin.display(description="until")
     def until(self, approval: Approval) -> SafeString:
         """Until when it can be decided about, and whether its approval would only ask anew."""
-        return format_html("{} {}", self._changed(approval), pages.expiry_of(approval))
+        told = (self._changed(approval), pages.expiry_of(approval))
+        return format_html("<div>{} {}</div>", *told)
 
     @admin.display(description="what became of it")
     def state(self, approval: Approval) -> SafeString:
-        """Where it stands, who decided so or why nobody did, and when."""
+        """Where it stands, who decided so or what ended it, why and when, and what was filed in its place."""
         state = format_html("{} {}", pages.state_of(approval), self._changed(approval))
         if approval.status == ApprovalStatus.PENDING:
-            return format_html("{} {}", state, pages.expiry_of(approval))
-        told, at = f"by {cell(approval.decided_by)}", when(approval.decided_at)
-        if approval.status == ApprovalStatus.STALE or not approval.decided_at:
-            told, at = cell(approval.settled_reason), history.settled(approval)
-        return format_html(
-            '{} <span class="liy-age liy-wrap">{}</span> {} {}',
-            state,
-            told,
-            at,
-            self._later(approval),
+            return format_html("<div>{} {}</div>", state, pages.expiry_of(approval))
+        told, at = (
+            f"by {approval.decided_by}: {approval.decision_reason}",
+            when(approval.decided_at),
         )
+        if approval.status == ApprovalStatus.STALE or not approval.decided_at:
+            told, at = approval.settled_reason, history.settled(approval)
+        return format_html(
+            '<div>{} <span class="liy-age liy-wrap">{}</span> {} {}</div>',
+            state, _cut(told), at, self._later(approval),
+        )  # fmt: skip
 
     def _later(self, approval: Approval) -> SafeString:
         later = approval.replaced_by  # type: ignore[attr-defined]
@@ -188,3 +189,9 @@ class InboxAdmin(ReadOnlyAdmin):
         if not policies_changed(approval, now=approval.policies_now):  # type: ignore[attr-defined]
             return format_html("{}", "")
         return pill("policies changed: approved, it asks again", WARN)
+
+
+def _cut(text: str) -> str:
+    """Return the beginning of a reason, and that it is one."""
+    told = cell(text)
+    return told if len(told) <= LONGEST_WHY else f"{told[:LONGEST_WHY]}…"

@@ -51,12 +51,18 @@ STATES: Mapping[str, str] = {
     ApprovalStatus.WITHDRAWN: "withdrawn",
     ApprovalStatus.STALE: "stale: approved, but not made",
 }
+# Above the arguments.
+HEADINGS: Mapping[str, str] = {
+    ApprovalStatus.PENDING: "Exactly what would be sent",
+    ApprovalStatus.APPROVED: "Exactly what is to be sent",
+    ApprovalStatus.CONSUMED: "Exactly what was sent",
+}
+NOT_SENT = "Exactly what was asked for, and not sent"
 GATES: Mapping[str, str] = {
     "write_posture": "the agent's writes are held",
     "contract_change": "the tool is not what an operator approved",
     "same_intent": "the same write was sent before, and nobody knows whether it took effect",
 }
-POLICIES_CHANGED = "The policies have changed since this was asked for"
 # What these say is the same of each call.
 TELL_NO_MORE = frozenset({"write_posture", "contract_change"})
 NO_KEY = (

@@ -73,6 +73,21 @@ def test_what_happened_to_a_write_is_asked_for_beside_what_is_known(console: Con
         console.open(address)
 
 
+def test_a_run_that_waits_leads_to_what_it_waits_for(console: Console) -> None:
+    console.open("/admin/runs/run/?status=waiting", "runs-waiting")
+    page = console.page
+    request = f"/admin/approvals/approval/{console.scene.requests['plain']}/change/"
+    assert page.locator(f'#result_list a[href="{request}"]').count() == 1
+    console.open(
+        str(page.locator("#result_list tbody th a").first.get_attribute("href")), "run-waiting"
+    )
+    assert "waits for a person to decide" in page.inner_text("#waits")
+    assert page.locator(f'#waits a[href="{request}"]').count() == 1
+    assert "waits for approval" in page.inner_text("#steps")
+    console.open("/admin/runs/call/")
+    assert "held" not in page.inner_text("#result_list")
+
+
 def test_what_was_done_stands_on_one_line_in_the_audit_log(console: Console) -> None:
     console.open("/admin/audit/auditrow/")
     heights = console.page.eval_on_selector_all(
@@ -179,6 +194,9 @@ def test_a_change_of_policies_is_seen_before_the_decision(console: Console) -> N
     assert box["y"] + box["height"] < HEIGHT
     for status in ("approved", "consumed", "rejected", "stale", "all"):
         console.open(f"/admin/approvals/approval/?status={status}", f"inbox-{status}")
+    for name in ("stale", "approved"):
+        address = f"/admin/approvals/approval/{console.scene.requests[name]}/change/"
+        console.open(address, f"request-{name}")
 
 
 def test_a_request_is_withdrawn(console: Console) -> None:

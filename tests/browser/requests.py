@@ -29,6 +29,12 @@ SELECT %(id)s, 'call', 'pending', r.id, r.correlation_id, 1, %(index)s, true, r.
     %(sealed)s, %(key)s, liyagent_now() - interval '100 minutes', liyagent_now() + %(left)s::interval, '', '', ''
 FROM runs_run r WHERE r.id = %(run)s
 """
+DECIDED = """
+UPDATE approvals_approval SET status = 'approved', decided_at = liyagent_now(), decided_by = 'olga', decision_reason = 'looks right'
+    WHERE id = %s
+"""
+STALE = "UPDATE approvals_approval SET status = 'stale', settled_reason = 'changed since it was approved: the policies' WHERE id = %s"
+REPLACES = "UPDATE approvals_approval SET replaces = %s WHERE id = %s"
 CEILING = {"patterns": ["jira/*"], "permission": "jira.write", "run_as": "svc-jira", "policies": ["let-writes-through"]}  # fmt: skip
 DEEP = {"fields": {"project": {"key": "OPS"}, "labels": ["db", "urgent"], "watchers": [{"name": "rita", "notify": True}]}}  # fmt: skip
 # The letters after U+202E are shown in the other direction by whatever obeys it.
@@ -59,7 +65,7 @@ LONG: dict[str, Any] = {
 def file_requests(place: Place, *, unknown: UUID) -> dict[str, UUID]:
     """File them: `plain` by a run that sleeps on it; `hostile`, `twin` and `long` by a run with an unknown write.
 
-    `long` was asked under other policies than those in force.
+    `long` was asked under other policies than those in force, in place of `stale`; `approved` is not made yet.
     """
     with psycopg.connect(place.stage.database_url, autocommit=True) as connection:
         connection.execute(HELD, [AGENTS["readable"]])
@@ -76,10 +82,16 @@ def file_requests(place: Place, *, unknown: UUID) -> dict[str, UUID]:
                     ("hostile", HOSTILE, "40 minutes", now),
                     ("twin", HOSTILE, "6 days", now),
                     ("long", LONG, "6 days", OTHER_POLICIES),
+                    ("stale", DEEP, "6 days", OTHER_POLICIES),
+                    ("approved", DEEP, "6 days", now),
                 ),
                 5,
             )
         }  # fmt: skip
+        for status in ("approved", "stale"):
+            connection.execute(DECIDED, [filed[status]])
+        connection.execute(STALE, [filed["stale"]])
+        connection.execute(REPLACES, [filed["stale"], filed["long"]])
     return {"plain": plain, **filed}
 
 

@@ -21,6 +21,7 @@ EDITED = f"{HERE}test_edited_requests.py::"
 OVER = f"{HERE}test_failed_over.py::"
 LEFT_OUT = "tests/unit/runs/delegating/test_waits_left_out.py::"
 SLEEPERS = "tests/unit/runs/test_sleepers.py::"
+TOLD = "tests/flows/test_approvals_console_told.py::"
 STALE = f"{CHECKED}test_what_is_no_longer_as_it_was_approved_is_not_sent_and_is_asked_anew_once"
 UNRESERVED = f"{RESERVED}test_what_changed_just_before_leaves_it_unreserved"
 LOST = f"{RESERVED}test_an_attempt_that_lost_the_run_reserves_and_spoils_nothing"
@@ -288,5 +289,38 @@ APPROVALS: tuple[Guard, ...] = (
             f"{WAKES}test_a_stop_of_a_run_that_waits_ends_it_and_withdraws_its_request",
             f"{OF_ITS_OWN}test_an_approved_run_that_is_stopped_makes_no_call",
         ),
+    ),
+    Guard(
+        name="inbox: that an approval would only ask anew",
+        file="liyagent/approvals/authority.py",
+        search="    return approval.status in NOT_MADE and approval.policy_fingerprint != now\n",
+        replace="    return False\n",
+        tests=(
+            "tests/flows/test_approvals_api.py::test_that_an_approval_would_ask_anew_is_told_before_it_is_given",
+            f"{TOLD}test_that_an_approval_would_only_ask_anew_is_told_where_it_does_and_nowhere_else",
+        ),
+    ),
+    Guard(
+        name="inbox: a request's own call is no other",
+        file="liyagent/console/request_page.py",
+        search="    rows = rows.exclude(approval_id=approval.id)\n",
+        replace="",
+        tests=(f"{TOLD}test_the_call_itself_is_no_other_write_of_unknown_outcome",),
+    ),
+    Guard(
+        name="inbox: who may withdraw",
+        file="liyagent/approvals/deciding.py",
+        search="        may = may_decide(request)\n",
+        replace="        may = True\n",
+        tests=(
+            f"{TOLD}test_who_asked_withdraws_without_the_right_to_decide_and_another_viewer_does_not",
+        ),
+    ),
+    Guard(
+        name="inbox: the menu counts afresh",
+        file="liyagent/console/sidebar.py",
+        search="    counts = badges(afresh=any(",
+        replace="    counts = badges(afresh=False and any(",
+        tests=(f"{TOLD}test_the_number_beside_the_menu_is_that_of_the_page",),
     ),
 )
