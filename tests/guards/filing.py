@@ -49,12 +49,30 @@ FILING: tuple[Guard, ...] = (
         ),
     ),
     Guard(
+        name="hold: by its mark, and never by today's verdict",
+        file="runs/in_doubt.py",
+        search="    if mark is Mark.HELD:\n",
+        replace="    if mark is Mark.HELD and not gates_allow:\n",
+        tests=(
+            "tests/unit/approvals/test_held_in_doubt.py::test_what_was_held_is_not_made_because_nothing_would_hold_it_by_now",
+        ),
+    ),
+    Guard(
         name="approval: the same call in doubt since",
         file="runs/dispatch.py",
         search="    why = why or _in_doubt_since(scope, approval, row)\n",
         replace="",
         tests=(
             "tests/unit/approvals/test_same_intent.py::test_what_was_approved_before_the_same_call_became_unknown_is_asked_anew_and_names_it",
+        ),
+    ),
+    Guard(
+        name="hold: no call that was sent beside one of the same intent",
+        file="runs/scope.py",
+        search="            if was_open:\n",
+        replace="            if False:\n",
+        tests=(
+            "tests/unit/runs/carrying/test_resends.py::test_a_write_in_doubt_is_not_sent_again_beside_one_of_the_same_intent_that_nobody_knows_of",
         ),
     ),
     Guard(

@@ -17,6 +17,11 @@ from tests.unit.runs.carrying.test_lasting_threads import LosingPool
 from tests.unit.runs.carrying.vendor import Killed
 
 Decide = Callable[[Approval], Approval]
+# What lets a call through that was held when it was asked for.
+BY_NOW = {
+    "writes are let through": "UPDATE agents_agent SET write_posture = 'allow'",
+    "the tool is held a read": "UPDATE gateway_tool SET effect = 'read' WHERE name = 'keyed'",
+}
 
 
 def start(held: World) -> Run:
@@ -149,6 +154,27 @@ def test_a_run_that_goes_on_and_dies_as_it_files_has_one_request_and_tells_its_i
         held.process("last").carry()
     assert held.vendor.received.count("keyed") == 1
     assert (Approval.objects.count(), the_request().status) == (1, "consumed")
+
+
+@pytest.mark.promise("CR-21")
+@pytest.mark.parametrize("decide", [None, reject], ids=["nobody decided", "rejected"])
+@pytest.mark.parametrize("change", BY_NOW.values(), ids=BY_NOW)
+def test_what_was_held_is_not_made_because_nothing_would_hold_it_by_now(
+    held: World, change: str, decide: Decide | None
+) -> None:
+    """A resume reads the mark, and never today's verdict (ruling 9)."""
+    run = start(held)
+    held.process("first").carry()
+    if decide is not None:
+        decide(the_request())
+    held.sql(change)
+    held.sql("SELECT liyagent_wake(%s)", run.id)
+    die_taken(held, 1)
+    carried = held.process("second").carry()
+    assert carried.status == ("waiting" if decide is None else "answered")
+    assert held.vendor.of("keyed") == []
+    assert held.vendor.received.count("keyed") == 0
+    assert the_request().status == ("pending" if decide is None else "rejected")
 
 
 def test_each_held_call_of_a_step_has_a_request_of_its_own_one_after_the_other(
