@@ -9,6 +9,8 @@ FULL ?=
 CUTS ?=
 JSON ?=
 export FULL CUTS JSON
+# Our modules are compiled once, and not again by each of the processes that the checks start.
+unexport PYTHONDONTWRITEBYTECODE
 
 PY := .venv/bin/python
 # Values that let the settings be read where nothing is decrypted and no secret is needed.
