@@ -64,11 +64,12 @@ def assert_decided_once(
     made = [] if waits else _runs_of_their_own(place, outcomes, asked)
     runs = [*asked, *made]
     place.wait_for_ends(runs, seconds=60)
-    decided = sorted(
-        ({"approval": it.request.id, "status": it.status, "by": it.by} for it in outcomes),
-        key=lambda row: row["approval"],
-    )
-    settled = [{**it, "status": _settled(it["status"])} for it in decided]
+    outcomes = sorted(outcomes, key=lambda it: it.request.id)
+    decided = [{"approval": it.request.id, "status": it.status, "by": it.by} for it in outcomes]
+    settled = [
+        {**row, "status": "consumed" if row["status"] == "approved" else row["status"]}
+        for row in decided
+    ]
     assert place.watch.rows(STAND, [runs]) == settled
     assert place.watch.rows(EVENTS, [runs]) == decided
     assert place.watch.rows(AUDIT, [runs]) == decided
@@ -110,10 +111,6 @@ def _runs_of_their_own(
     wanted = [f"approved:{it.request.id}" for it in outcomes if it.status == "approved"]
     assert sorted(it["loop"] for it in rows) == sorted(wanted)
     return [it["id"] for it in rows]
-
-
-def _settled(status: str) -> str:
-    return "consumed" if status == "approved" else status
 
 
 def _assert_told(place: Place, outcomes: Sequence[Outcome]) -> None:

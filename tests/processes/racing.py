@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.processes.asking import Asking, Request
+from tests.processes.place import Place
 
 READY_AT_ONCE = 10
 VERBS = {"approved": "approve", "rejected": "reject"}
@@ -60,9 +61,9 @@ class Shot:
 
     def __post_init__(self) -> None:
         """Connect, and send all but the last byte."""
-        parts = urlsplit(self.asking.place.stage.url(self.decision.at))
-        self.sent = self.decision.bytes_for(parts.netloc, self.asking.tokens[self.decision.by])
-        self._socket = socket.create_connection((parts.hostname, parts.port), timeout=30)
+        host, port = address(self.asking.place, self.decision.at)
+        self.sent = self.decision.bytes_for(host, self.asking.tokens[self.decision.by])
+        self._socket = socket.create_connection((host, port), timeout=30)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.sendall(self.sent[:-1])
 
@@ -96,6 +97,12 @@ class Met:
         """The one answer of 409."""
         (lost,) = [it for it in self.answers if it.status == 409]
         return lost
+
+
+def address(place: Place, at: str) -> tuple[str, int]:
+    """Host and port of a process."""
+    parts = urlsplit(place.stage.url(at))
+    return parts.hostname or "", parts.port or 0
 
 
 def volley(

@@ -11,7 +11,6 @@ import struct
 import time
 from collections.abc import Callable
 from contextlib import closing
-from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
 import httpx2
@@ -21,7 +20,7 @@ from tests.flows.serving import Stream
 from tests.processes.asking import KIND, Asking, asking, tokens
 from tests.processes.decided import Outcome, assert_decided_once, shown
 from tests.processes.place import Place
-from tests.processes.racing import Decision, Shot
+from tests.processes.racing import Decision, Shot, address
 from tests.trials.scripts import AGENTS
 
 __all__ = ["asking", "tokens"]
@@ -53,11 +52,11 @@ def _client(place: Place, key: str) -> httpx2.Client:
 
 def hangs_up(place: Place, key: str, *, with_reset: bool = False) -> None:
     """Wait for the end, and close the connection meanwhile."""
-    parts = urlsplit(place.stage.url("A"))
+    host, port = address(place, "A")
     body = json.dumps(BODY)
-    with socket.create_connection((parts.hostname, parts.port), timeout=30) as caller:
+    with socket.create_connection((host, port), timeout=30) as caller:
         caller.sendall(
-            f"POST {START}?wait=60 HTTP/1.1\r\nHost: {parts.netloc}\r\nIdempotency-Key: {key}\r\n"
+            f"POST {START}?wait=60 HTTP/1.1\r\nHost: {host}\r\nIdempotency-Key: {key}\r\n"
             f"Authorization: Bearer {place.stage.token}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
         )
@@ -99,7 +98,7 @@ def listens(place: Place, key: str) -> None:
     """Hear that something waits for a person, and hear no more."""
     with _client(place, key) as client:
         url = client.post(START, json=BODY).json()["url"]
-    port = urlsplit(place.stage.url("A")).port or 0
+    _, port = address(place, "A")
     with closing(Stream(port=port, token=place.stage.token)) as listening:
         assert listening.open(f"{url}/stream") == 200
         for it in listening.blocks():

@@ -123,7 +123,7 @@ POINTS: tuple[Strike, ...] = (
 )
 # Each message of such a run is cut by `make trials CUTS=1`; here one of the points will do unless more is asked for.
 VISITED = POINTS if ROUNDS > 20 else POINTS[:1]
-LOST_AT = {after_decision: 0}
+LOST_AT: dict[Strike, int] = {after_decision: 0}
 
 
 def keys_of_effects(place: Place, request: Request) -> list[str]:
