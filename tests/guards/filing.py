@@ -6,6 +6,7 @@ from tests.guards.guard import Guard
 
 APPROVE = "runs/sql/approve.sql"
 FENCES = "tests/unit/runs/test_fences.py::"
+RESERVED = "tests/unit/approvals/test_reserve.py::"
 STRAGGLER = f"{FENCES}test_an_attempt_writes_nothing_after_its_own_holder_took_the_run_again"
 CLAIMED = f"{FENCES}test_a_claimed_attempt_writes_nothing"
 FENCE = "        WHERE r.id = p_run AND r.attempt = p_attempt AND r.status = 'running' AND r.sequence = p_sequence - 1\n"
@@ -74,6 +75,27 @@ FILING: tuple[Guard, ...] = (
         tests=(
             "tests/unit/runs/carrying/test_resends.py::test_a_write_in_doubt_is_not_sent_again_beside_one_of_the_same_intent_that_nobody_knows_of",
         ),
+    ),
+    Guard(
+        name="handed down: in the time of its approval",
+        file="runs/sql/delegate.sql",
+        search="AND a.status = 'approved' AND a.expires_at > v_now;",
+        replace="AND a.status = 'approved';",
+        tests=(f"{RESERVED}test_work_is_not_handed_down_on_an_approval_that_no_longer_stands",),
+    ),
+    Guard(
+        name="handed down: what is approved",
+        file="runs/sql/delegate.sql",
+        search="AND a.status = 'approved' AND a.expires_at > v_now;",
+        replace="AND a.expires_at > v_now;",
+        tests=(f"{RESERVED}test_work_is_not_handed_down_on_an_approval_that_no_longer_stands",),
+    ),
+    Guard(
+        name="handed down: the work that was approved",
+        file="runs/sql/delegate.sql",
+        search="                AND c.approval_id = p_approval AND c.step_key = p_step_key;\n",
+        replace=";\n",
+        tests=(f"{RESERVED}test_an_approval_hands_down_no_other_work",),
     ),
     Guard(
         name="a mark made again keeps its bytes, its key and its first time",

@@ -86,11 +86,13 @@ def hand_down(
     child: UUID | None = None,
     key: str = KEY,
     version: int | None = None,
+    approval: UUID | None = None,
 ) -> Row | None:
     """Hand down the call `index` of step 1; the config it was judged by is today's unless told."""
     judged_by = config(connection) if version is None else version
     values = (
-        1, index, "toolu_1", "agents", "reader", key, True, "digest", b"sealed", judged_by, None, child or uuid4(), 1,
+        1, index, "toolu_1", "agents", "reader", key, True, "digest", b"sealed", judged_by, approval,
+        child or uuid4(), 1,
         "full", 1, "k1", b"child seal", b"start", Jsonb([]), *arrays(()),
     )  # fmt: skip
     return fenced(connection, "delegate", fence, sequence, values, casts=CASTS)
