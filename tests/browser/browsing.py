@@ -34,6 +34,13 @@ SHOTS = os.environ.get("SHOTS", "")
 # What a page was still fetching when it was left.
 LEFT = "net::ERR_ABORTED"
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+# The tables that leave their card, or the list's frame, beyond its right edge.
+TOO_WIDE = """
+[...document.querySelectorAll('.liy-card table, .liy-step table, table#result_list')].filter(it => {
+    const frame = it.closest('.liy-card, .liy-step') || it.parentElement;
+    return it.getBoundingClientRect().right > frame.getBoundingClientRect().right + 0.5;
+}).map(it => (it.closest('[id]') || it).id)
+"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,6 +64,8 @@ class Console:
         assert self.said == [], (path, self.said)
         beyond = self.page.evaluate(OVERFLOW)
         assert beyond == 0, f"{path} is {beyond} pixels too wide"
+        if self.page.viewport_size == {"width": WIDTH, "height": HEIGHT}:
+            assert self.page.evaluate(TOO_WIDE) == [], f"tables of {path} are too wide"
 
     def picture(self, name: str) -> None:
         """Keep what is seen, and all of the page."""
