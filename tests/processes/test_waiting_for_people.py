@@ -39,9 +39,10 @@ OPEN = """
 DECIDE = """
 from liyagent.approvals.decide import decide
 from liyagent.approvals.models import Approval, ApprovalStatus
-for it in Approval.objects.filter(run_id__in={runs}, status="pending"):
+asked = list(Approval.objects.filter(run_id__in={runs}, status="pending"))
+for it in asked:
     decide(approval_id=it.id, status=ApprovalStatus.APPROVED, actor="olga", reason="looks right", digest=it.digest)
-    print(it.run_id)
+print(*(it.run_id for it in asked))
 """
 FORGET = (
     "UPDATE approvals_approval SET status = 'withdrawn' WHERE run_id = ANY(%s) AND status = 'pending' RETURNING id",
