@@ -60,6 +60,8 @@ STATES = {
 class RunList(ChangeList):  # type: ignore[misc]
     """A page of runs, each with `wait_told`: one statement more, and none where no run of the page waits."""
 
+    result_list: Any
+
     def get_results(self, request: HttpRequest) -> None:
         """As the theme's, with what the runs wait for."""
         super().get_results(request)

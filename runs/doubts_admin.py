@@ -74,6 +74,8 @@ class HappenedForm(WordForm):
 class CallList(ChangeList):  # type: ignore[misc]
     """A page of marked calls, each with its `request`: one statement more, and none where no person was asked."""
 
+    result_list: Any
+
     def get_results(self, request: HttpRequest) -> None:
         """As the theme's, with what people were asked."""
         super().get_results(request)
