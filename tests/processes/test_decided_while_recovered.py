@@ -28,7 +28,7 @@ __all__ = ["asking", "tokens"]
 pytestmark = [pytest.mark.timeout(180 + 2 * ROUNDS)]
 
 # A process carries 64 at once.
-LOST_AT_ONCE = 50
+LOST_AT_ONCE = 25
 # Each stands there twice with a connection.
 AT_THE_GATE = 10
 AT_GATE = """
