@@ -77,6 +77,22 @@ FILING: tuple[Guard, ...] = (
         ),
     ),
     Guard(
+        name="approval: the permission that its tool names",
+        file="liyagent/approvals/digests.py",
+        search='        "permission": call.contract.permission if call.contract else "",\n',
+        replace='        "permission": "",\n',
+        tests=(
+            "tests/unit/approvals/test_dispatch.py::test_a_permission_that_its_tool_names_since_is_more_than_was_approved",
+        ),
+    ),
+    Guard(
+        name="reserve: its key's window counts from here",
+        file=APPROVE,
+        search="holder = v.holder, marked_at = v_now,\n                deadline = v_deadline, key",
+        replace="holder = v.holder,\n                deadline = v_deadline, key",
+        tests=(f"{RESERVED}test_an_approval_is_consumed_in_the_commit_that_marks_the_call",),
+    ),
+    Guard(
         name="handed down: in the time of its approval",
         file="runs/sql/delegate.sql",
         search="AND a.status = 'approved' AND a.expires_at > v_now;",

@@ -69,11 +69,15 @@ def stands(connection: Connection) -> Any:
 def test_an_approval_is_consumed_in_the_commit_that_marks_the_call(server: Server) -> None:
     here = server.connect()
     fence, approval = approved_call(here)
+    here.execute("UPDATE runs_call SET marked_at = marked_at - interval '1 day'")
     row = reserve(here, fence, approval)
     assert row is not None
     assert row[0] is False
     assert 50 < row[2] <= 60
     assert stands(here) == ("consumed", "sending", 30, 1)
+    # Its vendor has not heard of the key before: the window counts from here, and not from the filing.
+    age = "SELECT liyagent_now() - marked_at < interval '1 minute' FROM runs_call"
+    assert value(here, age) is True
 
 
 def test_a_reservation_asked_for_again_is_answered_as_the_first_time(server: Server) -> None:
