@@ -50,7 +50,7 @@ class Sleepers:
     def wake(self, sql: psycopg.Connection) -> list[UUID]:
         """Look at the next ones; return those that were woken, for what they wait for waits no more."""
         rows = sql.execute(ASLEEP, self.values()).fetchall()
-        self._last = rows[-1][:2] if len(rows) == self.most else FROM_THE_NEWEST
+        self._last = (rows[-1][0], rows[-1][1]) if len(rows) == self.most else FROM_THE_NEWEST
         woken = [
             run for _, run, has_come in rows if has_come and sql.execute(WAKE, (run,)).fetchall()
         ]

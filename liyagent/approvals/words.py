@@ -57,7 +57,7 @@ def timeline_of(approval: Approval) -> int | None:
     except SealBroken:
         return None
     decision: dict[str, Any] = dict(words.get("decision", {}))
-    timeline = decision.pop("timeline", None)
+    timeline: int | None = decision.pop("timeline", None)
     return timeline if decision == _decided(approval) else None
 
 
