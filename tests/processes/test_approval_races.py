@@ -141,9 +141,9 @@ def test_of_an_approval_and_the_end_of_its_time_one_decides(asking: Asking) -> N
         for start in range(0, ROUNDS, AT_THE_HEAD):
             batch = requests[start : start + AT_THE_HEAD]
             answers = approve_as_time_ends(asking, batch)
+            place.watch.rows(MORE_TIME, [[it.run for it in batch]])
             outcomes += [in_time_or_too_late(it) for it in answers]
         seconds = time.monotonic() - began
-        place.watch.rows(MORE_TIME, [[it.run for it in requests]])
     assert_decided_once(asking.place, outcomes)
     told = Counter(it.status for it in outcomes)
     assert set(told) == {"approved", "expired"}
