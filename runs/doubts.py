@@ -29,7 +29,7 @@ from runs.checkpoint import sealer_of
 from runs.decisions import decision_told, requests_of
 from runs.errors import CheckpointBroken
 from runs.head import BODIES
-from runs.late_look import FOUND, NO_READER, NOT_FOUND
+from runs.late_look import FOUND, NO_READER, NOT_ASKED, NOT_FOUND
 from runs.marks import open_mark
 from runs.models import Call, Intent, Run
 from runs.settle_by_person import BY_PERSON, OWN, find_call
@@ -226,6 +226,7 @@ def _known(doubt: Doubt) -> str:
     looked = {
         NOT_FOUND: "The vendor was asked and showed no single record with its key, which proves nothing.",
         NO_READER: "Nobody can be asked for it automatically.",
+        NOT_ASKED: "Its vendor could not be asked for a day, and is not asked again.",
     }.get(call.late_finding, "Where its tool has a reader, the vendor is asked once more.")
     return f"It was sent, or may have been, and nobody knows whether it took effect. {looked}"
 

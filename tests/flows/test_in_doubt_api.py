@@ -275,6 +275,8 @@ def test_a_look_is_asked_for_where_the_tool_can_be_read_back(settler: Api, agent
     forget_contracts()
     call = doubt(ended_run(), late_finding="not_found")
     assert "showed no single record" in settler.get(f"/api/calls/{call.id}").data["known"]
+    Call.objects.update(late_finding="not_asked")
+    assert "could not be asked for a day" in settler.get(f"/api/calls/{call.id}").data["known"]
     answer = settler.post(f"/api/calls/{call.id}/look-again", REASON)
     assert (answer.status, answer.data["late_finding"]) == (200, "")
     assert answer.data["late_look_at"] is not None
