@@ -1,6 +1,6 @@
 # Each target does its own set-up in .venv; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help up test test-pgbouncer test-edge test-browser test-servers check check-model demo trials guards bench promises fuzz
+.PHONY: help up test test-pgbouncer test-edge test-browser test-servers check check-model demo trials races guards bench promises fuzz
 
 # ARGS goes to the command behind the target. FULL, CUTS and JSON are read by the commands themselves.
 ARGS ?=
@@ -9,6 +9,8 @@ FULL ?=
 CUTS ?=
 JSON ?=
 export FULL CUTS JSON
+# Our modules are compiled once, and not again by each of the processes that the checks start.
+unexport PYTHONDONTWRITEBYTECODE
 
 PY := .venv/bin/python
 # Values that let the settings be read where nothing is decrypted and no secret is needed.
@@ -60,6 +62,10 @@ demo: .venv/.ok ## kill a process in the middle of a write and see the run finis
 
 trials: .venv/.ok-tests ## kill processes at random moments and count the effects (FULL=1: all; CUTS=1: at every message)
 	@$(PY) -m tests.trials $(ARGS)
+
+races: .venv/.ok-tests ## decide about requests at the same instant on two processes (RACE_ROUNDS=200 for each case)
+	@RACE_ROUNDS=$${RACE_ROUNDS:-200} $(PY) -m pytest tests/processes/test_approval_races.py tests/processes/test_decided_while_*.py \
+	    tests/processes/test_deaths_after_approval.py -q -rP --show-capture=stdout $(ARGS)
 
 guards: .venv/.ok-tests ## take each guard out of a copy and see its test turn red
 	@$(PY) -m tests.guards $(ARGS)

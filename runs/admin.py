@@ -12,6 +12,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from unfold.views import ChangeList
 
 from liyagent.access.permissions import OPERATE, READ_WORDS
 from liyagent.core.console import ReasonForm, action
@@ -22,7 +23,7 @@ from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
 from liyagent.leases.models import Holder
 from runs.approved_run import is_approved_run
-from runs.doubts_admin import as_uuid
+from runs.doubts_admin import as_uuid, sees_requests
 from runs.filters import (
     ByAgent,
     ByEntry,
@@ -38,6 +39,7 @@ from runs.models import ROOT_LOOP, Run, RunStatus
 from runs.run_page import MOST_UNKNOWN, answer_shown, page_of, unknown_of
 from runs.stop import stop_run
 from runs.unknown import with_unknown_writes
+from runs.waits import Wait, wait_of, waits_of
 
 LONGEST_REASON = 90
 # So many are asked about, and stopped, at once.
@@ -53,6 +55,21 @@ STATES = {
     RunStatus.INTERRUPTED: WARN,
     RunStatus.FAILED: BAD,
 }
+
+
+class RunList(ChangeList):  # type: ignore[misc]
+    """A page of runs, each with `wait_told`: one statement more, and none where no run of the page waits."""
+
+    result_list: Any
+
+    def get_results(self, request: HttpRequest) -> None:
+        """As the theme's, with what the runs wait for."""
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        waits, leads = waits_of(self.result_list), sees_requests(request.user)
+        for run in self.result_list:
+            wait = waits.get(run.id)
+            run.wait_told = wait_told(wait, leads=leads) if wait else ""
 
 
 @admin.register(Run)
@@ -77,6 +94,7 @@ class RunAdmin(ReadOnlyAdmin):
     sortable_by = ()
     ordering = ("-created_at", "-id")
     words_if_empty = "No run was started yet."
+    words_if_not_found = "Search for the id, the correlation id or the mission, in full."
     actions = ("stop_chosen",)
     list_before_template = "admin/runs/run/about.html"
     actions_detail = ("stop",)
@@ -126,9 +144,16 @@ class RunAdmin(ReadOnlyAdmin):
             run.entry,
         )
 
-    @admin.display(description="why it ended")
-    def why(self, run: Run) -> SafeString:
-        """The code, and the beginning of the reason."""
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """A list that knows what those runs of a page wait for that wait."""
+        return RunList
+
+    @admin.display(description="why it ended, or waits")
+    def why(self, run: Any) -> SafeString:
+        """The code, and the beginning of the reason; of a run that waits, for what."""
+        if run.wait_told:
+            told: SafeString = run.wait_told
+            return told
         if not run.error and not run.reason:
             return format_html("{}", "-")
         reason = (
@@ -194,6 +219,8 @@ class RunAdmin(ReadOnlyAdmin):
             "with_words": with_words,
             "answer": answer,
             "no_answer": no_answer,
+            "wait": wait_of(run),
+            "sees_requests": sees_requests(request.user),
             "unknown": unknown,
             "is_unknown_cut": len(unknown) == MOST_UNKNOWN,
             "takeovers": takeovers_of(run),
@@ -268,6 +295,23 @@ class RunAdmin(ReadOnlyAdmin):
 
 
 STOP_HEADS = ("Run", "Agent", "Status", "Started", "Steps")
+
+
+def wait_told(wait: Wait, *, leads: bool) -> SafeString:
+    """Return what a run of the list waits for, as the way there; `leads`: to requests too."""
+    if wait.approval is None:
+        address = reverse("admin:runs_run_change", args=[wait.run])
+        return format_html(
+            'waits for <a class="liy-link" href="{}">the run it handed work to</a>, {}', address, wait.run_status
+        )  # fmt: skip
+    if not leads:
+        return format_html('waits for a person: <span class="liy-wrap">{}</span>', cell(wait.call))
+    address = reverse("admin:approvals_approval_change", args=[wait.approval])
+    return format_html(
+        'waits for a person: <a class="liy-link liy-wrap" href="{}">{}</a>',
+        address,
+        cell(wait.call),
+    )
 
 
 def stop_row(run: Run) -> tuple[object, ...]:

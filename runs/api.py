@@ -38,6 +38,7 @@ from runs.serializers import (
 from runs.start import Started, start_run
 from runs.stop import stop_run
 from runs.transcript import read_transcript
+from runs.waits import waits_of
 
 ENTRY = "api"
 START_KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -125,7 +126,7 @@ class RunList(GuardedView):
         page = list_runs(asked)
         return Response(
             {
-                "runs": RunSerializer(page.runs, many=True).data,
+                "runs": RunSerializer(page.runs, many=True, context={"waits": page.waits}).data,
                 "next": next_link(request.path, asked, page.next_cursor),
             }
         )
@@ -170,7 +171,7 @@ class RunStop(GuardedView):
             actor=request.user.get_username(),
             reason=given.validated_data["reason"],
         )
-        return Response(RunSerializer(run_head(run_id)).data, status=HTTPStatus.ACCEPTED)
+        return Response(head_told(run_head(run_id)), status=HTTPStatus.ACCEPTED)
 
 
 def run_told(run_id: UUID, *, with_words: bool) -> dict[str, Any]:
@@ -179,7 +180,7 @@ def run_told(run_id: UUID, *, with_words: bool) -> dict[str, Any]:
     calls, is_truncated = calls_of(run)
     children, has_more = children_of(run)
     return {
-        **RunSerializer(run).data,
+        **head_told(run),
         **(answer_of(run) if with_words else {}),
         "lease": lease_of(run),
         "calls": calls,
@@ -189,6 +190,11 @@ def run_told(run_id: UUID, *, with_words: bool) -> dict[str, Any]:
         "takeovers": takeovers_of(run),
         "url": url_of(run.id),
     }
+
+
+def head_told(run: Run) -> dict[str, Any]:
+    """Return the facts of a run's head, and what it waits for."""
+    return dict(RunSerializer(run, context={"waits": waits_of([run])}).data)
 
 
 def accepted(started: Started) -> dict[str, Any]:

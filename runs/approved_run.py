@@ -42,11 +42,17 @@ def begin_approved_run(approval: Approval) -> None:
     """
     if approval.status != ApprovalStatus.APPROVED or approval.run_waits:
         return
-    asked_in = Run.objects.get(id=approval.run_id)
-    row = Call.objects.get(run_id=approval.run_id, step=approval.step, index=approval.index)
+    asked_in = Run.objects.filter(id=approval.run_id).first()
+    row = Call.objects.filter(
+        run_id=approval.run_id, step=approval.step, index=approval.index
+    ).first()
+    if asked_in is None or row is None:
+        raise CheckpointBroken("the call that this request names is not kept any more; withdraw it")
     mark = open_mark(sealer_of(asked_in), row)
     if mark.approval != str(approval.id):
         raise CheckpointBroken("the call that this request names is not the one it was filed for")
+    if _whose(approval, approval.requested_by) != _whose(asked_in, asked_in.started_by):
+        raise CheckpointBroken("this request is not of the run that it names")
     run = _run_of(approval, asked_in)
     sealer = sealer_of(run)
     start = start_part(
@@ -68,6 +74,7 @@ def begin_approved_run(approval: Approval) -> None:
         last_tag=tag_of(second),
         open_marks={(1, 0)},
         settled=set(),
+        held={(1, 0)},
     )
     values = (
         run.id, approval.id, run.agent_version, run.recording, run.format, run.key_id, seal, first, second,
@@ -75,6 +82,10 @@ def begin_approved_run(approval: Approval) -> None:
     )  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute(BEGIN, values)
+
+
+def _whose(row: Approval | Run, starter: str) -> tuple[object, ...]:
+    return row.correlation_id, row.agent_key, row.entry, row.mission, starter
 
 
 def ending_of_call(told: Message) -> Ending:

@@ -6,7 +6,7 @@ sealed part, chained to the part before (ruling 15).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ from liyagent.core.seal import Keyring, Sealer, tag_of
 from runs.errors import CheckpointBroken, LostLease
 from runs.hot import Counters, Fence, GiveUp, ask, ask_together
 from runs.marks import open_mark, open_outcome
-from runs.models import Call, Run
+from runs.models import Call, Intent, Run
 
 M = TypeVar("M", bound=Model)
 Places = set[tuple[int, int]]
@@ -32,7 +32,8 @@ START, STEP, HEAD = "start", "step", "head"
 class Checkpoint:
     """What this attempt knows to be stored. `sequence` is the number of its last write.
 
-    `settled` are the last step's calls whose outcome is kept: without their rows they would be made again.
+    `settled` are the last step's calls whose outcome is kept: without their rows they would be made again. `held` are the
+    open marks of what was not sent: one that was reserved, and is put back to held, would be sent again.
     """
 
     run: Run
@@ -51,6 +52,7 @@ class Checkpoint:
     timeline: int = 0
     open_marks: Places = field(default_factory=set)
     settled: Places = field(default_factory=set)
+    held: Places = field(default_factory=set)
 
     @property
     def run_id(self) -> UUID:
@@ -76,6 +78,7 @@ class Checkpoint:
             last_tag=self.last_tag,
             open_marks=self.open_marks,
             settled=self.settled,
+            held=self.held,
         )
 
     def add_part(self, part: Any, sealed: bytes) -> None:
@@ -104,14 +107,16 @@ def seal_head(
     last_tag: bytes,
     open_marks: Places,
     settled: Places,
+    held: Collection[tuple[int, int]] = (),
 ) -> bytes:
-    """Seal what the head claims: its write's number, counters, parts with the last tag, open and settled marks."""
+    """Seal what the head claims: its write's number, counters, parts with the last tag, open, settled and held marks."""
     claims = {
         "counters": counters.values(),
         "parts": parts,
         "tag": last_tag.hex(),
         "marks": sorted(open_marks),
         "settled": sorted(settled),
+        "held": sorted(held),
     }
     return sealer.seal(claims, kind=HEAD, number=sequence)
 
@@ -213,10 +218,12 @@ def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
     parts, last_tag = _open_parts(stored.parts, sealer)
     calls = {(call.step, call.index): call for call in stored.calls}
     open_marks, settled = _places(claims["marks"]), _places(claims["settled"])
+    held = {place for place, call in calls.items() if not call.fate and call.intent == Intent.HELD}
     _check_claims(run, claims, parts=len(parts), last_tag=last_tag)
     _check_start(run, parts[0])
     _check_marks(run, calls, open_marks)
     _check_settled(run, calls, settled)
+    _check_held(claims, held)
     _check_calls(sealer, stored.calls)
     _check_log(run, last_told_step=stored.last_told_step)
     conf = settings.LIYAGENT
@@ -241,6 +248,7 @@ def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
         timeline=stored.timeline,
         open_marks=open_marks,
         settled=settled,
+        held=held,
     )
 
 
@@ -310,6 +318,13 @@ def _check_settled(run: Run, calls: dict[tuple[int, int], Call], settled: Places
     kept = {place for place, call in calls.items() if call.fate and place[0] == run.model_steps}
     if kept != settled:
         raise CheckpointBroken("the settled calls of the last step are not those that were sealed")
+
+
+def _check_held(claims: Any, held: Places) -> None:
+    """A mark that was reserved may have been sent; put back to held, it would be sent as if it never was."""
+    # A head of the release before does not say.
+    if "held" in claims and _places(claims["held"]) != held:
+        raise CheckpointBroken("the marks of calls that were held are not those that were sealed")
 
 
 def _check_calls(sealer: Sealer, calls: list[Call]) -> None:

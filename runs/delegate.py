@@ -85,6 +85,7 @@ def delegate(
         return Outcome(fate=Fate.REFUSED, error=f"Refused (delegation): {refusal}")
     was_marked, judged_by = place in checkpoint.open_marks, checkpoint.config
     checkpoint.open_marks.add(place)
+    checkpoint.held.discard(place)
     mark = SealedMark(
         payload=payload,
         has_identity=has_identity,
@@ -106,7 +107,9 @@ def delegate(
     told, is_handed = hot.told_of(rows, fence), rows[0][2]
     if is_handed:
         raise HandedBack
-    if not was_marked:
+    if was_marked:
+        checkpoint.held.add(place)
+    else:
         checkpoint.open_marks.discard(place)
     checkpoint.stop, checkpoint.config = told.stop, told.config
     return Outcome(fate=Fate.REFUSED, error=STOPPED) if told.stop and approval is None else None
@@ -138,7 +141,7 @@ def answer_of_child(checkpoint: Checkpoint, row: Call) -> Outcome:
         logger.warning(
             "the answer of run %s is sealed with a key that is not here: %s", child.id, error
         )
-        raise _come_back(checkpoint) from error
+        raise come_back(checkpoint) from error
     except (SealBroken, LookupError) as error:
         logger.error("the answer of run %s cannot be told: %s", child.id, error)
         told = NOT_TOLD.format(agent=child.agent_key, why=error, run=child.id)
@@ -150,6 +153,9 @@ def _answer(checkpoint: Checkpoint, child: Run) -> str:
     if not kept:
         raise LookupError("it is no longer kept")
     told = sealer_of(child).open(bytes(kept[0].sealed), kind=TRANSCRIPT, number=0)
+    # One that ended in the release before does not say whose it is.
+    if told.get("run", started_as(child)) != started_as(child):
+        raise SealBroken("it is not the answer of the run that was handed the work")
     return str(told["answer"])
 
 
@@ -162,7 +168,7 @@ def _go_on_waiting(checkpoint: Checkpoint) -> HandedBack:
     return HandedBack()
 
 
-def _come_back(checkpoint: Checkpoint) -> HandedBack:
+def come_back(checkpoint: Checkpoint) -> HandedBack:
     """Give the run back until a lease has passed: another process, or this one started anew, may have the key."""
     run, seconds = checkpoint.run, settings.LIYAGENT.lease_seconds
     rows = hot.ask(COME_BACK, (seconds, run.id, run.attempt), give_up=checkpoint.give_up)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -12,8 +13,10 @@ from django.db import connection
 
 from liyagent.approvals.digests import approval_digest, ceiling_of
 from liyagent.approvals.models import Approval, ApprovalStatus
+from liyagent.approvals.words import timeline_of
 from liyagent.core.canonical import digest
 from liyagent.core.clock import boottime
+from liyagent.core.seal import KeyMissing
 from liyagent.gateway.active import active_policy
 from liyagent.gateway.call import make_call, prepare
 from liyagent.gateway.judge import judge
@@ -30,7 +33,7 @@ from liyagent.gateway.policies import PolicySet
 from runs import hot
 from runs.approved_run import loop_of
 from runs.checkpoint import stored_rows
-from runs.delegate import delegate
+from runs.delegate import come_back, delegate
 from runs.ending import MayNotGoOn, failed
 from runs.endings import EndError
 from runs.errors import LostLease
@@ -43,8 +46,28 @@ from runs.scope import RunScope
 from runs.suspend import go_on_waiting
 from runs.told_by_person import SAME_INTENT, result_told
 
+logger = logging.getLogger(__name__)
+
 RESERVE = "SELECT * FROM liyagent_reserve(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s)"
 SPOIL = "SELECT * FROM liyagent_spoil(%s, %s, %s, %s)"
+# Not in sight of who approved: it came to that later. Each half reads its own index of few rows.
+IN_DOUBT_SINCE = """
+SELECT min(id) FROM (
+    SELECT id FROM runs_call WHERE correlation_id = %s AND intent_digest = %s AND settled_at > %s
+        AND fate = 'unknown' AND late_finding <> 'found'
+    UNION ALL
+    SELECT id FROM runs_call WHERE correlation_id = %s AND intent_digest = %s AND settled_at > %s
+        AND fate = 'done' AND settlement = 'by_person'
+) AS same
+"""
+MAY_HAVE_HAPPENED = (
+    "call {call}, the same as this one, may have taken effect, and that was not known when it was approved; look for it at "
+    "the vendor first"
+)
+FAILED_OVER = (
+    "the database failed over after it was approved: it may have been made then, with the key {key}; look for it at the "
+    "vendor first"
+)
 DECIDED = {
     ApprovalStatus.REJECTED: "Refused: {by} rejected this call: {why}",
     ApprovalStatus.EXPIRED: "Refused: nobody decided about this call in time. It was not made.",
@@ -84,13 +107,19 @@ def answer_held(
     if verdict.posture is Posture.REFUSED:
         _spoil(scope, approval, verdict.reason)
         return _settled(scope, verdict, approval, verdict.reason)
-    why = needs_fresh_approval(
-        approval,
-        verdict,
-        policy,
-        mark=open_mark(checkpoint.sealer, row),
-        now=hot.database_now(checkpoint.give_up),
-    )
+    try:
+        why = needs_fresh_approval(
+            approval,
+            verdict,
+            policy,
+            mark=open_mark(checkpoint.sealer, row),
+            now=hot.database_now(checkpoint.give_up),
+            timeline=checkpoint.timeline,
+        )
+    except KeyMissing as error:
+        logger.warning("request %s is left to a process that has its key: %s", approval.id, error)
+        raise come_back(checkpoint) from error
+    why = why or _in_doubt_since(scope, approval, row)
     if why:
         return _filed_anew(scope, verdict, approval, why)
     approved = ApprovedScope(scope, approval, judged_at=checkpoint.config)
@@ -103,9 +132,18 @@ def answer_held(
 
 
 def needs_fresh_approval(
-    approval: Approval, verdict: Verdict, policy: PolicySet, *, mark: SealedMark, now: datetime
+    approval: Approval,
+    verdict: Verdict,
+    policy: PolicySet,
+    *,
+    mark: SealedMark,
+    now: datetime,
+    timeline: int,
 ) -> str:
-    """Return what is no longer as it was approved, "" where everything is (ruling 23)."""
+    """Return what is no longer as it was approved, "" where everything is (ruling 23).
+
+    `timeline` is the one that the server writes on now. Raises `KeyMissing` where the request's key is not here.
+    """
     if approval.status != ApprovalStatus.APPROVED:
         return f"its request is {approval.status}"
     if approval.expires_at <= now:
@@ -127,7 +165,7 @@ def needs_fresh_approval(
         changed = ["what was shown"]
     if changed:
         return f"changed since it was approved: {', '.join(changed)}"
-    return _standing(approval)
+    return _standing(approval) or _proof(approval, call, now=now, timeline=timeline)
 
 
 def authority_changed(approval: Approval, verdict: Verdict, policy: PolicySet) -> list[str]:
@@ -145,6 +183,13 @@ def authority_changed(approval: Approval, verdict: Verdict, policy: PolicySet) -
     ]
 
 
+def _in_doubt_since(scope: RunScope, approval: Approval, row: MarkedCall) -> str:
+    """The same call of this run or its kin came to be in doubt after it was approved: a person has to know (ruling 8)."""
+    values = (row.correlation_id, row.intent_digest, approval.decided_at)
+    ((call,),) = hot.ask(IN_DOUBT_SINCE, (*values, *values), give_up=scope.checkpoint.give_up)
+    return "" if call is None else MAY_HAVE_HAPPENED.format(call=call)
+
+
 def _standing(approval: Approval) -> str:
     """Whoever approved it must still be one who may (ruling 23)."""
     try:
@@ -153,6 +198,30 @@ def _standing(approval: Approval) -> str:
     finally:
         connection.close()
     return "" if may else f"{approval.decided_by}, who approved it, may no longer decide"
+
+
+def _proof(approval: Approval, call: Call, *, now: datetime, timeline: int) -> str:
+    """A decision stands under the seal of its request, and the call it lets out did not leave before a failover.
+
+    A standby that was promoted may lack the reservation that came after the decision, and what that let out is at its
+    vendor (ruling 40). One that knows the key takes it for the same call; of any other a person has to know. Work that is
+    handed down leaves with its child or not at all.
+    """
+    approved_on = timeline_of(approval)
+    if approved_on is None:
+        return "its approval is not one that was made here"
+    contract = call.contract
+    if (
+        0 in {approved_on, timeline}
+        or approved_on == timeline
+        or contract is None
+        or contract.is_delegation
+    ):
+        return ""
+    age = (now - (approval.decided_at or approval.created_at)).total_seconds()
+    if age < contract.key_window_seconds / 2:
+        return ""
+    return FAILED_OVER.format(key=approved_call_key(approval.id))
 
 
 class ApprovedScope(RunScope):
@@ -220,6 +289,8 @@ class ApprovedScope(RunScope):
             approval=str(self.approval.id),
         )
         self.resend_until.setdefault(call.index, boottime() + window / 2)
+        place = (self.step, call.index)
+        checkpoint.held.discard(place)
         fence, asked_at = checkpoint.next_fence(), boottime()
         values = (
             fence.run_id, fence.attempt, fence.sequence, checkpoint.head_seal(), self.step, call.index,
@@ -229,6 +300,7 @@ class ApprovedScope(RunScope):
         rows = hot.ask(RESERVE, values, give_up=checkpoint.give_up)
         told, seconds_left = hot.told_of(rows, fence), rows[0][2]
         if seconds_left is None:
+            checkpoint.held.add(place)
             checkpoint.stop, checkpoint.config = told.stop, told.config
             raise ToJudgeAgain
         self.is_reserved = True
@@ -291,7 +363,7 @@ def _filed_anew(scope: RunScope, verdict: Verdict, approval: Approval, why: str)
     held = replace(
         verdict,
         gate=verdict.gate or approval.gate,
-        reason=verdict.reason or f"Held again: {why}.",
+        reason=f"{verdict.reason} Held again: {why}.".strip(),
     )
     outcome = file_call(
         scope.checkpoint, held, step=scope.step, replaces=approval.id, why_stale=why

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from liyagent.agents.sub_agents import SERVER as SUB_AGENT_SERVER
+from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.core.errors import BadInput
 from liyagent.core.paging import (
     PAGING,
@@ -25,14 +26,18 @@ from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.gateway.outcome import Fate
 from missions.names import clean_mission
 from runs.checkpoint import sealer_of
+from runs.decisions import decision_told, requests_of
 from runs.errors import CheckpointBroken
 from runs.head import BODIES
-from runs.late_look import FOUND, NO_READER, NOT_FOUND
+from runs.late_look import FOUND, NO_READER, NOT_ASKED, NOT_FOUND
 from runs.marks import open_mark
 from runs.models import Call, Intent, Run
 from runs.settle_by_person import BY_PERSON, OWN, find_call
+from runs.unknown import UNKNOWN
+from runs.unsettled import UNSETTLED
 
-STATES: Mapping[str, str] = {"unknown": Fate.UNKNOWN.value, "open": ""}
+# What is in doubt, by the words of the API; each is a part of the index of writes in doubt.
+STATES: Mapping[str, Q] = {"unknown": UNKNOWN, "open": UNSETTLED}
 FILTERS = ("server", "tool", "agent", "run", "mission", "state", *PAGING)
 NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,200}")
 SEALED = ("sealed", "outcome")
@@ -43,17 +48,26 @@ LOOKED_AT_ONCE = 250
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
-    """A marked call and its run, None where that is not kept any more."""
+    """A marked call and its run, None where that is not kept any more; `request` where a person was asked about it."""
 
     call: Call
     run: Run | None
+    request: Approval | None = None
 
     @property
     def state(self) -> str:
-        """`unknown`, `open` (not settled yet), `found` at the vendor since, or `settled`."""
-        if self.call.fate == Fate.UNKNOWN:
-            return "found" if self.call.late_finding == FOUND else "unknown"
-        return "settled" if self.call.fate else "open"
+        """`unknown`, `open` (sent, and not settled yet), `waits` (not sent), `found` at the vendor since, or `settled`."""
+        call = self.call
+        if call.fate == Fate.UNKNOWN:
+            return "found" if call.late_finding == FOUND else "unknown"
+        if call.fate:
+            return "settled"
+        return "waits" if call.intent == Intent.HELD or call.server == SUB_AGENT_SERVER else "open"
+
+    @property
+    def decision(self) -> str:
+        """What a person said of its request, or that it waits for one; "" where nobody was asked, or it is not known here."""
+        return decision_told(self.request) if self.request else ""
 
     @property
     def known(self) -> str:
@@ -102,7 +116,11 @@ def list_doubts(asked: Mapping[str, str]) -> DoubtPage:
 def doubt_of(call_id: int) -> Doubt:
     """Return a marked call, in doubt or not. Raises `CallNotFound`."""
     call = find_call(call_id)
-    return Doubt(call=call, run=Run.objects.filter(id=call.run_id).first())
+    return Doubt(
+        call=call,
+        run=Run.objects.filter(id=call.run_id).first(),
+        request=next(iter(requests_of([call.approval_id]).values()), None),
+    )
 
 
 def arguments_of(doubt: Doubt) -> tuple[dict[str, Any] | None, str]:
@@ -119,10 +137,10 @@ def arguments_of(doubt: Doubt) -> tuple[dict[str, Any] | None, str]:
 
 def _in_order(chosen: Mapping[str, str], place: tuple[datetime, int] | None) -> Iterator[Doubt]:
     """Yield what is in doubt by its mark, with its run; each fate by its own part of the index."""
-    fates = [STATES[chosen["state"]]] if "state" in chosen else list(STATES.values())
+    states = [STATES[chosen["state"]]] if "state" in chosen else list(STATES.values())
     while True:
         calls = sorted(
-            (call for fate in fates for call in _next(fate, chosen.get("run"), place)),
+            (call for state in states for call in _next(state, chosen.get("run"), place)),
             key=lambda it: (it.marked_at, it.id),
         )[:LOOKED_AT_ONCE]
         runs = Run.objects.defer(*BODIES).in_bulk({it.run_id for it in calls})
@@ -132,9 +150,8 @@ def _in_order(chosen: Mapping[str, str], place: tuple[datetime, int] | None) -> 
         place = calls[-1].marked_at, calls[-1].id
 
 
-def _next(fate: str, run_id: str | None, place: tuple[datetime, int] | None) -> list[Call]:
-    # Both halves of the condition are what the partial index is made for.
-    rows = Call.objects.filter(Q(fate=fate) & ~Q(late_finding=FOUND)).defer(*SEALED)
+def _next(state: Q, run_id: str | None, place: tuple[datetime, int] | None) -> list[Call]:
+    rows = Call.objects.filter(state).defer(*SEALED)
     if run_id is not None:
         rows = rows.filter(run_id=run_id)
     if place is not None:
@@ -195,16 +212,21 @@ def _known(doubt: Doubt) -> str:
         case "settled" if call.settlement == BY_PERSON:
             happened = "it happened" if call.fate == Fate.DONE else "it did not happen"
             return f"{call.settled_by} said that {happened}: {call.settled_reason}"
+        case "settled" if call.fate in {Fate.REFUSED, Fate.HELD}:
+            return f"It was not sent: {doubt.decision or call.fate}."
         case "settled":
             return f"What became of it is known: {call.fate}."
-        case "open" if call.intent == Intent.HELD:
-            return "It was not sent: it is held for a person."
+        case "waits" if call.intent == Intent.HELD:
+            return f"It was not sent: {doubt.decision or 'it is held for a person'}."
+        case "waits":
+            return "Its sub-agent works on it, or has ended; its run is told of that, and nothing was sent anywhere."
         case "open":
             why = OWN.get(run.status, "its run has ended") if run else "its run is gone"  # type: ignore[call-overload]
             return f"It was sent, or is about to be, and no answer is stored; {why}."
     looked = {
         NOT_FOUND: "The vendor was asked and showed no single record with its key, which proves nothing.",
         NO_READER: "Nobody can be asked for it automatically.",
+        NOT_ASKED: "Its vendor could not be asked for a day, and is not asked again.",
     }.get(call.late_finding, "Where its tool has a reader, the vendor is asked once more.")
     return f"It was sent, or may have been, and nobody knows whether it took effect. {looked}"
 
@@ -216,6 +238,10 @@ def _to_do(doubt: Doubt) -> str:
             return "Look at the run of its sub-agent, then say what happened."
         return f"Look at {call.server} for what was made at that time, and for the step key where it keeps one; then say what happened."
     if doubt.state == "open":
-        is_held = call.intent == Intent.HELD
-        return "Decide about its request." if is_held else "Wait: nobody can settle it but its run."
+        return "Wait: nobody can settle it but its run."
+    if doubt.state == "waits" and call.intent == Intent.HELD:
+        is_pending = doubt.request is None or doubt.request.status == ApprovalStatus.PENDING
+        return (
+            "Decide about its request." if is_pending else "Wait: its run is told what was decided."
+        )
     return ""

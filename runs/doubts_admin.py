@@ -12,22 +12,30 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from unfold.views import ChangeList
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from liyagent.access.permissions import READ_WORDS
+from liyagent.access.permissions import DECIDE, READ_WORDS, VIEW_APPROVAL
 from liyagent.core.console import ReasonForm, action
-from liyagent.core.errors import LiyagentError
+from liyagent.core.errors import BadInput, LiyagentError
 from liyagent.core.moments import age, shown_now, span, when
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
-from liyagent.core.plain import NotJson, NotStorable, parse_json
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
 from liyagent.leases.models import Holder
+from runs.decisions import NOT_SENT, decision_told, fate_told, requests_of, settlement_told
 from runs.doubts import Doubt, arguments_of, doubt_of
 from runs.filters import ByDoubt, newest_calls
 from runs.models import Call, Run
 from runs.run_page import place_of, shown_words
-from runs.settle_by_person import Said, has_reader, it_did_not, it_happened, look_again
+from runs.settle_by_person import (
+    Said,
+    has_reader,
+    it_did_not,
+    it_happened,
+    look_again,
+    result_given,
+)
 from runs.wording import FINDINGS, INTENTS, SETTLEMENTS, in_words
 
 FATES = {"done": GOOD, "failed": WARN, "refused": WARN, "held": WARN, "unknown": BAD}
@@ -57,15 +65,24 @@ class HappenedForm(WordForm):
 
     def clean_result(self) -> Any:
         """Return the result: what is no JSON is words."""
-        text = self.cleaned_data["result"]
-        if not text.strip():
-            return None
         try:
-            return parse_json(text)
-        except NotJson:
-            return text
-        except NotStorable as error:
-            raise forms.ValidationError(f"cannot be kept: {error}") from error
+            return result_given(self.cleaned_data["result"])
+        except BadInput as error:
+            raise forms.ValidationError(error.detail) from error
+
+
+class CallList(ChangeList):  # type: ignore[misc]
+    """A page of marked calls, each with its `request`: one statement more, and none where no person was asked."""
+
+    result_list: Any
+
+    def get_results(self, request: HttpRequest) -> None:
+        """As the theme's, with what people were asked."""
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        requests = requests_of(call.approval_id for call in self.result_list)
+        for call in self.result_list:
+            call.request = requests.get(call.approval_id)
 
 
 @admin.register(Call)
@@ -82,6 +99,9 @@ class CallAdmin(ReadOnlyAdmin):
     change_form_before_template = "admin/runs/call/doubt.html"
     actions_detail = ("happened", "did_not", "look_again")
     words_if_empty = "No write is in doubt."
+    words_if_not_found = (
+        "Here are the writes in doubt; search for a run's id to see those of a run."
+    )
     fieldsets = (
         (None, {"fields": ("run_link", "call", "state", "said_by", "read_back", "looked_again", "key")}),
         ("Times", {"fields": ("marked", "could_be_sent_until", "settled")}),
@@ -97,6 +117,10 @@ class CallAdmin(ReadOnlyAdmin):
         status = Run.objects.filter(id=OuterRef("run_id")).values("status")
         shown: QuerySet[Any] = rows.defer("sealed", "outcome").annotate(run_status=Subquery(status))
         return shown
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """A list that knows what people were asked about the calls of a page."""
+        return CallList
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Show what is in doubt from the oldest mark on, anything else from the newest."""
@@ -135,6 +159,7 @@ class CallAdmin(ReadOnlyAdmin):
             "args_missing": missing,
             "may_settle": self.has_settle_permission(request) and doubt.call.fate == "unknown",
             "has_reader": has_reader(doubt.call),
+            "sees_requests": sees_requests(request.user),
             "links": links,
         }
 
@@ -228,7 +253,7 @@ class CallAdmin(ReadOnlyAdmin):
     def known(self, call: Any) -> SafeString:
         """One line, and what to do."""
         run = Run(id=call.run_id, status=call.run_status) if call.run_status else None
-        doubt = Doubt(call=call, run=run)
+        doubt = Doubt(call=call, run=run, request=call.request)
         return format_html(
             "{} <strong>{}</strong>",
             cell(doubt.known),
@@ -263,24 +288,27 @@ class CallAdmin(ReadOnlyAdmin):
     @admin.display(description="what became of it")
     def state(self, call: Call) -> SafeString:
         """Its fate in words."""
-        if not call.fate:
+        fate = fate_told(fate=call.fate, intent=call.intent)
+        if not fate:
             return pill("not settled yet", WARN)
         if call.fate == "unknown" and call.late_finding == "found":
             return pill("unknown, found later", GOOD)
-        return pill(call.fate, FATES.get(call.fate, QUIET))
+        return pill(fate, FATES.get(fate, QUIET))
 
     @admin.display(description="call")
     def call(self, call: Call) -> SafeString:
         """Server and tool, and where in the run."""
         return format_html(
             '{} <span class="liy-age">call {} of step {}{}</span>', cell(f"{call.server}/{call.tool}"), call.index + 1,
-            call.step, ", held for a person" if call.intent == "held" else "",
+            call.step, ", not sent" if call.intent == "held" else "",
         )  # fmt: skip
 
     @admin.display(description="settled how")
     def read_back(self, call: Call) -> SafeString:
         """How it came to its fate, in words."""
-        words = in_words(SETTLEMENTS, call.settlement)
+        fate = fate_told(fate=call.fate, intent=call.intent)
+        settlement = settlement_told(fate=fate, settlement=call.settlement)
+        words = in_words(SETTLEMENTS, settlement) or ("it was not sent" if fate in NOT_SENT else "")
         return format_html('<span class="liy-wrap">{}</span>', cell(words))
 
     @admin.display(description="looked at again")
@@ -324,8 +352,9 @@ class CallAdmin(ReadOnlyAdmin):
 
     @admin.display(description="approval")
     def approval(self, call: Call) -> str:
-        """The approval that it waits for or was let through by."""
-        return cell(call.approval_id) if call.approval_id else "none was asked for"
+        """What a person said of it, or that it waits for one."""
+        told = [decision_told(it) for it in requests_of([call.approval_id]).values()]
+        return cell(*told) if told else "none was asked for"
 
     @admin.display(description="attempt of the run")
     def attempt_shown(self, call: Call) -> str:
@@ -361,6 +390,11 @@ class CallAdmin(ReadOnlyAdmin):
     def digest(self, call: Call) -> SafeString:
         """What tells a write that was meant before."""
         return format_html('<span class="liy-mono liy-wrap">{}</span>', cell(call.intent_digest))
+
+
+def sees_requests(user: Any) -> bool:
+    """Whether a user may open the pages of requests."""
+    return any(user.has_perm(it) for it in (VIEW_APPROVAL, DECIDE))
 
 
 def as_uuid(text: str) -> UUID | None:

@@ -131,7 +131,11 @@ def said_told(said: Said) -> dict[str, Any]:
 
 def told_of(doubt: Doubt, *, with_words: bool) -> dict[str, Any]:
     """Return all of a marked call, its arguments only where they may be read."""
-    told = {**DoubtSerializer(doubt).data, "has_reader": has_reader(doubt.call)}
+    told = {
+        **DoubtSerializer(doubt).data,
+        "decision": doubt.decision,
+        "has_reader": has_reader(doubt.call),
+    }
     if with_words:
         told["args"], missing = arguments_of(doubt)
         told |= {"args_missing": missing} if missing else {}

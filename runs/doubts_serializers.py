@@ -26,7 +26,7 @@ class DoubtSerializer(serializers.Serializer[Any]):
     """A marked call before an operator. `known` and `to_do` are for people; nobody's words are among it."""
 
     id = serializers.IntegerField(source="call.id")
-    state = serializers.ChoiceField(choices=("unknown", "open", "found", "settled"))
+    state = serializers.ChoiceField(choices=("unknown", "open", "waits", "found", "settled"))
     known = serializers.CharField()
     to_do = serializers.CharField(allow_blank=True)
     server = serializers.CharField(source="call.server")
@@ -73,9 +73,10 @@ class DoubtPageSerializer(serializers.Serializer[Any]):
 
 
 class DoubtToldSerializer(DoubtSerializer):
-    """One call; `args` for those who may read words, null and `args_missing` where they cannot be opened."""
+    """One call; `decision`: what a person said of its request, or that it waits for one. `args` for those who may read words, null and `args_missing` where they cannot be opened."""
 
     has_reader = serializers.BooleanField()
+    decision = serializers.CharField(allow_blank=True)
     args = serializers.DictField(required=False, allow_null=True)
     args_missing = serializers.CharField(required=False)
 

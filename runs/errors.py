@@ -49,6 +49,13 @@ class RunNotFound(LiyagentError):
     http_status = HTTPStatus.NOT_FOUND
 
 
+def no_run(run_id: object) -> RunNotFound:
+    """Return the error for a run that is not there, with what to do."""
+    return RunNotFound(
+        f"there is no run {run_id}; `GET /api/runs` and `manage.py runs list` show those there are, the newest first"
+    )
+
+
 class NotAnswered(LiyagentError):
     """The run that was waited for has not ended with an answer."""
 

@@ -66,8 +66,10 @@ def file_call(
     )
     if waits:
         checkpoint.open_marks.add(place)
+        checkpoint.held.add(place)
     else:
         checkpoint.open_marks.discard(place)
+        checkpoint.held.discard(place)
         checkpoint.settled.add(place)
     request = _request(checkpoint, verdict, payload)
     checkpoint.events.add("approval.requested", **_told(approval, verdict, request, step=step))

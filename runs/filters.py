@@ -17,12 +17,13 @@ from liyagent.gateway.outcome import Fate
 from runs.endings import EndError
 from runs.late_look import FOUND
 from runs.listing import MOST_LOOKED_THROUGH
-from runs.models import Call, Run, RunStatus
+from runs.models import Call, Intent, Run, RunStatus
 from runs.unknown import UNKNOWN, having_unknown_writes
 from runs.unsettled import UNSETTLED, in_doubt
 
 MOST_CHOICES = 200
 MOST_CALLS_LOOKED_THROUGH = 20_000
+FATE_WORDS = {Fate.HELD: "held, and its run went on"}
 SPANS = {"1h": timedelta(hours=1), "24h": timedelta(days=1), "7d": timedelta(days=7)}
 
 
@@ -143,15 +144,17 @@ class ByDoubt(admin.SimpleListFilter):
     title = "what became of it"
     parameter_name = "doubt"
     UNKNOWN, UNSETTLED, FOUND, ALL = "unknown", "unsettled", "found", "all"
+    WAITS = "waits"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
         """Return what can be chosen."""
         return [
             (self.UNKNOWN, "unknown, and not found since"),
-            (self.UNSETTLED, "not settled yet"),
+            (self.UNSETTLED, "sent, and not settled yet"),
             (self.FOUND, "was unknown, and found later"),
+            (self.WAITS, "not sent: waits for a person"),
             (self.ALL, "every marked write"),
-            *((it.value, it.value) for it in Fate if it is not Fate.UNKNOWN),
+            *((it.value, FATE_WORDS.get(it, it.value)) for it in Fate if it is not Fate.UNKNOWN),
         ]
 
     def choices(self, changelist: Any) -> Any:
@@ -180,6 +183,8 @@ def matching(chosen: str) -> Q:
         return UNSETTLED
     if chosen == ByDoubt.FOUND:
         return Q(fate=Fate.UNKNOWN.value, late_finding=FOUND)
+    if chosen == ByDoubt.WAITS:
+        return Q(fate="", intent=Intent.HELD.value) & newest_calls()
     return Q(fate=chosen) & newest_calls()
 
 

@@ -12,7 +12,7 @@ from liyagent.core.errors import LiyagentError
 from liyagent.core.metrics import RUNS_ENDED
 from liyagent.providers.types import Message, Role
 from runs import hot
-from runs.checkpoint import Checkpoint, counters_of, sealer_of
+from runs.checkpoint import Checkpoint, counters_of, sealer_of, started_as
 from runs.endings import EndError
 from runs.models import Run, RunStatus
 
@@ -50,6 +50,7 @@ def end_run(
         answer=words(answer),
     )
     checkpoint.open_marks.clear()
+    checkpoint.held.clear()
     hot.finish(
         checkpoint.next_fence(),
         seal=checkpoint.head_seal(),
@@ -119,12 +120,14 @@ def _transcript(
 ) -> dict[str, Any]:
     """What the parts do not hold, and how many they are, where words are kept; else the answer alone.
 
-    That its asker still has to read. A task that a guardrail refused is not kept.
+    That its asker still has to read. A task that a guardrail refused is not kept. `run` is whose it is: a row that is made
+    to look like a child's has no answer for a parent.
     """
+    kept = {"answer": answer, "run": started_as(checkpoint.run)}
     if checkpoint.run.recording != FULL or error is EndError.GUARDRAIL_INPUT:
-        return {"answer": answer, "messages": []}
+        return {**kept, "messages": []}
     return {
-        "answer": answer,
+        **kept,
         "after_parts": [told_message(it) for it in unkept],
         "parts": len(checkpoint.parts),
     }

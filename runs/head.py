@@ -10,7 +10,8 @@ from events.models import RunEvent
 from liyagent.audit.models import AuditRow
 from liyagent.core.errors import LiyagentError
 from liyagent.leases.models import Holder
-from runs.errors import RunNotFound
+from runs.decisions import gate_told, requests_of, settlement_told, with_decision
+from runs.errors import no_run
 from runs.models import Call, Run, RunStatus
 from runs.transcript import read_transcript
 from runs.unknown import with_unknown_writes
@@ -21,6 +22,7 @@ RESUMED = "agent.run.crash_resumed"
 # Bodies are never read for a list (ruling 12).
 BODIES = ("seal",)
 CALL_FACTS = (
+    "id",
     "step",
     "index",
     "server",
@@ -33,6 +35,7 @@ CALL_FACTS = (
     "marked_at",
     "settled_at",
     "late_finding",
+    "approval_id",
 )
 
 
@@ -40,7 +43,7 @@ def run_head(run_id: UUID) -> Run:
     """Return a run's head with its `unknown_writes`. Raises `RunNotFound`."""
     run = with_unknown_writes(Run.objects.defer(*BODIES)).filter(id=run_id).first()
     if run is None:
-        raise RunNotFound(f"there is no run {run_id}")
+        raise no_run(run_id)
     return run
 
 
@@ -59,7 +62,8 @@ def lease_of(run: Run) -> dict[str, Any] | None:
 def calls_of(run: Run) -> tuple[list[dict[str, Any]], bool]:
     """Return the run's calls in order, at most 1000, and whether there are more.
 
-    A write is told from its mark, anything else from its event: without the event log, reads are not told.
+    A write is told from its mark, anything else from its event: without the event log, reads are not told. `decision` is
+    what a person, or a gate, said of it.
     """
     told: dict[tuple[int, int], dict[str, Any]] = {}
     contents = (
@@ -70,9 +74,11 @@ def calls_of(run: Run) -> tuple[list[dict[str, Any]], bool]:
     for content, at in contents[: MOST_CALLS + 1]:
         call = _from_event(json.loads(content), at)
         told[call["step"], call["index"]] = call
-    marks = Call.objects.filter(run_id=run.id).order_by("step", "index").values(*CALL_FACTS)
-    for mark in marks[: MOST_CALLS + 1]:
-        told[mark["step"], mark["index"]] = {**mark, "effect": "write"}
+    rows = Call.objects.filter(run_id=run.id).order_by("step", "index").values(*CALL_FACTS)
+    marks = list(rows[: MOST_CALLS + 1])
+    requests = requests_of(mark["approval_id"] for mark in marks)
+    for mark in marks:
+        told[mark["step"], mark["index"]] = {**with_decision(mark, requests), "effect": "write"}
     calls = [told[place] for place in sorted(told)]
     return calls[:MOST_CALLS], len(calls) > MOST_CALLS
 
@@ -87,7 +93,10 @@ def _from_event(event: dict[str, Any], at: Any) -> dict[str, Any]:
         "effect": event["effect"],
         "step_key": event["key"],
         "fate": event["fate"],
-        "settlement": event["settlement"],
+        "settlement": settlement_told(fate=event["fate"], settlement=event["settlement"]),
+        "decision": gate_told(
+            fate=event["fate"], posture=event.get("posture", ""), gate=event.get("gate") or ""
+        ),
         "marked_at": None,
         "settled_at": at,
     }

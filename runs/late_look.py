@@ -20,7 +20,9 @@ logger = logging.getLogger(__name__)
 
 MOST_LOOKS = 20
 LOOK_SECONDS = 60
-FOUND, NOT_FOUND, NO_READER = "found", "not_found", "no_reader"
+FOUND, NOT_FOUND, NO_READER, NOT_ASKED = "found", "not_found", "no_reader", "not_asked"
+# A vendor that is away while its write becomes unknown is mostly back some time later.
+GIVE_UP_SECONDS = 86_400
 
 # A look that dies half way is due again after a minute: reads may be made twice.
 DUE = """
@@ -39,31 +41,43 @@ SELECT liyagent_audit('agent.call.late_look', 'liyagent', r.mission, l.correlati
     FROM looked l JOIN runs_run r ON r.id = l.run_id
 """
 
+# One whose vendor is away is due again when it is half as old again, for a day. No row: it is given up.
+AGAIN = """
+UPDATE runs_call SET late_look_at = liyagent_now() + GREATEST(make_interval(secs => %s), (liyagent_now() - settled_at) / 2)
+    WHERE id = %s AND fate = 'unknown' AND settled_at > liyagent_now() - make_interval(secs => %s) RETURNING id
+"""
+
 
 def look_late() -> int:
     """Look for the calls that are due, at most 20, and say how many were looked for."""
     due = hot.ask(DUE, (LOOK_SECONDS, MOST_LOOKS), give_up=_never)
+    away: set[str] = set()
     try:
         for (call_id,) in due:
-            _look_for(call_id)
+            _look_for(call_id, away)
     finally:
         connection.close()
     return len(due)
 
 
-def _look_for(call_id: int) -> None:
-    """One that cannot be looked for is due again in a minute, and keeps nobody else from it."""
+def _look_for(call_id: int, away: set[str]) -> None:
+    """One that cannot be looked for is due again in a minute, and keeps nobody else from it.
+
+    A server that is `away` is asked once a look, however many wait for it.
+    """
     try:
-        finding = _look(Call.objects.get(id=call_id))
+        finding = _look(Call.objects.get(id=call_id), away)
     except KeyMissing as error:
         logger.warning("call %s is left to a process that has its key: %s", call_id, error)
     except (ObjectDoesNotExist, LookupError, TypeError, ValueError, RuntimeError):
         logger.exception("call %s cannot be looked for", call_id)
     else:
-        hot.ask(FOUND_OUT, (finding, call_id, finding), give_up=_never)
+        again = (LOOK_SECONDS, call_id, GIVE_UP_SECONDS)
+        if finding != NOT_ASKED or not hot.ask(AGAIN, again, give_up=_never):
+            hot.ask(FOUND_OUT, (finding, call_id, finding), give_up=_never)
 
 
-def _look(call: Call) -> str:
+def _look(call: Call, away: set[str]) -> str:
     name = f"{call.server}/{call.tool}"
     contract = contracts_for((name,), version=hot.config_version(_never)).get(name)
     if contract is None or contract.reader is None:
@@ -73,8 +87,12 @@ def _look(call: Call) -> str:
     except (SealBroken, CheckpointBroken) as error:
         logger.warning("call %s cannot be looked for: %s", call.id, error)
         return NOT_FOUND
-    found = find_records(mark.payload, contract.reader)
-    return FOUND if found is not None and len(found) == 1 else NOT_FOUND
+    server = contract.reader.tool.partition("/")[0]
+    found = None if server in away else find_records(mark.payload, contract.reader)
+    if found is None:
+        away.add(server)
+        return NOT_ASKED
+    return FOUND if len(found) == 1 else NOT_FOUND
 
 
 def _never() -> bool:

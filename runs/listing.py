@@ -24,6 +24,7 @@ from missions.names import clean_mission
 from runs.head import BODIES
 from runs.models import Run, RunStatus
 from runs.unknown import with_unknown_writes
+from runs.waits import Wait, waits_of
 
 KEY = re.compile(r"[A-Za-z0-9_-]{1,80}")
 CODE = re.compile(r"[a-z][a-z0-9_.]{0,59}")
@@ -46,12 +47,13 @@ FILTERS = (*COLUMNS, "since", "until", *PAGING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPage:
-    """Each run has its `unknown_writes`. `next_cursor` is empty at the end of the list, and only there.
+    """Each run has its `unknown_writes`; `waits` are those of runs that wait. `next_cursor` is empty at the end alone.
 
     A page can be short, or empty, and yet lead on: then what was looked through held no more that fit.
     """
 
     runs: list[Run]
+    waits: dict[UUID, Wait]
     next_cursor: str
 
 
@@ -70,8 +72,9 @@ def list_runs(asked: Mapping[str, str]) -> RunPage:
         )
     runs = list(with_unknown_writes(rows.defer(*BODIES))[: limit + 1])
     if len(runs) > limit:
-        return RunPage(runs=runs[:limit], next_cursor=_cursor(runs[limit - 1]))
-    return RunPage(runs=runs, next_cursor=_cursor(bottom) if bottom is not None else "")
+        runs, bottom = runs[:limit], runs[limit - 1]
+    next_cursor = _cursor(bottom) if bottom is not None else ""
+    return RunPage(runs=runs, waits=waits_of(runs), next_cursor=next_cursor)
 
 
 def _parted(chosen: Mapping[str, str]) -> tuple[Q, Q]:

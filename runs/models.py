@@ -235,11 +235,14 @@ class Call(models.Model):
                 name="runs_late_look",
                 condition=Q(late_look_at__isnull=False),
             ),
-            # A million calls with ten in doubt: ten entries, the oldest of each fate first.
+            # A million calls with ten in doubt: ten entries, the oldest of each fate first. The rule: runs/unsettled.py.
             models.Index(
                 fields=["fate", "marked_at", "id"],
-                name="runs_in_doubt",
-                condition=Q(fate__in=["", "unknown"]) & ~Q(late_finding="found"),
+                name="runs_sent_in_doubt",
+                condition=(
+                    Q(fate="unknown") | (Q(fate="") & Q(intent="sending") & ~Q(server="agents"))
+                )
+                & ~Q(late_finding="found"),
             ),
             models.Index(
                 fields=["correlation_id", "intent_digest"],

@@ -90,9 +90,12 @@ def _reseal_request(request: Approval, ring: Keyring, told: Resealed) -> None:
     except (KeyMissing, SealBroken):
         told.broken += 1
         return
-    same = Approval.objects.filter(id=request.id, key_id=request.key_id)
+    # One that is approved meanwhile has its decision under its seal: its turn is later.
+    same = Approval.objects.filter(id=request.id, key_id=request.key_id, sealed=request.sealed)
     sealed = sealer(ring.newest).seal(words, kind=WORDS, number=0)
-    told.requests += same.update(sealed=sealed, key_id=ring.newest)
+    is_done = same.update(sealed=sealed, key_id=ring.newest)
+    told.requests += is_done
+    told.left += not is_done
 
 
 def _next(last: UUID, *, newest: str) -> list[UUID]:

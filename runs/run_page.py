@@ -7,12 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import connection
 
 from events.words import without_words
 from liyagent.agents.sub_agents import SUB_AGENTS
+from liyagent.approvals.models import Approval
 from liyagent.core.tables import visible
+from runs.approved_run import loop_of
+from runs.decisions import NOT_SENT, gate_told, requests_of, settlement_told, with_decision
 from runs.head import answer_of
 from runs.models import Call, Run
 from runs.settle_by_person import BY_PERSON
@@ -41,20 +45,25 @@ SELECT number, at, kind, (SELECT jsonb_object_agg(key, CASE WHEN length(value::t
 """
 MARK_FACTS = (
     "id", "step", "index", "server", "tool", "fate", "settlement", "step_key", "intent", "attempt", "marked_at",
-    "settled_at", "late_look_at", "late_finding",
+    "settled_at", "late_look_at", "late_finding", "approval_id",
 )  # fmt: skip
 
 
 @dataclass(slots=True, kw_only=True)
 class ShownCall:
-    """One call as the page shows it. `args` and `result` are empty where nobody may read them here."""
+    """One call as the page shows it. `args` and `result` are empty where nobody may read them here.
+
+    `held_by` is the gate that put it before a person, `decision` what was said of it, by a person or by a gate.
+    """
 
     index: int
     name: str
     effect: str = ""
     fate: str = ""
     settlement: str = ""
-    gate: str = ""
+    held_by: str = ""
+    decision: str = ""
+    approval_id: UUID | None = None
     key: str = ""
     milliseconds: int | None = None
     args: str = ""
@@ -71,6 +80,11 @@ class ShownCall:
         return self.fate == "unknown" and self.late_finding != "found"
 
     @property
+    def was_not_sent(self) -> bool:
+        """Whether it certainly never left."""
+        return self.fate in NOT_SENT
+
+    @property
     def short_key(self) -> str:
         """The beginning of its step key."""
         return f"{self.key[:12]}…" if len(self.key) > 13 else self.key
@@ -80,6 +94,8 @@ class ShownCall:
         """How long it took, in words."""
         if self.milliseconds:
             return f"{self.milliseconds} ms"
+        if self.was_not_sent:
+            return "-"
         if self.marked_at and self.settled_at and self.settlement != BY_PERSON:
             return f"{(self.settled_at - self.marked_at).total_seconds() * 1000:.0f} ms"
         return "-"
@@ -123,8 +139,10 @@ def page_of(run: Run, number: int, *, with_words: bool) -> ShownPage:
         Call.objects.filter(run_id=run.id, step__gte=first, step__lt=first + STEPS_A_PAGE)
         .order_by("step", "index").values(*MARK_FACTS)[: MOST_MARKS + 1]
     )  # fmt: skip
+    requests = requests_of(mark["approval_id"] for mark in marks)
     for mark in marks[:MOST_MARKS]:
-        _add_mark(steps.setdefault(mark["step"], ShownStep(number=mark["step"])), mark)
+        step = steps.setdefault(mark["step"], ShownStep(number=mark["step"]))
+        _add_mark(step, with_decision(mark, requests), requests.get(mark["approval_id"]))
     for step in steps.values():
         step.calls.sort(key=lambda it: it.index)
     _add_children(run, [call for step in steps.values() for call in step.calls])
@@ -222,8 +240,10 @@ def _call_of(told: Mapping[str, Any], at: datetime) -> ShownCall:
         name=visible(f"{told['server']}/{told['tool']}"),
         effect=told["effect"],
         fate=told["fate"],
-        settlement=told["settlement"],
-        gate=told.get("gate") or "",
+        settlement=settlement_told(fate=told["fate"], settlement=told["settlement"]),
+        decision=gate_told(
+            fate=told["fate"], posture=told.get("posture", ""), gate=told.get("gate") or ""
+        ),
         key=told.get("key") or "",
         milliseconds=told.get("ms"),
         args=shown_words(told.get("args")),
@@ -233,8 +253,9 @@ def _call_of(told: Mapping[str, Any], at: datetime) -> ShownCall:
 
 
 def _add_children(run: Run, calls: Sequence[ShownCall]) -> None:
-    """Put each child beside the call that handed it its work; nothing is asked where none did."""
+    """Put each child beside the call that it works on, or that it made once that was approved; asked where one may be."""
     by_key = {it.key: it for it in calls if it.key and it.name.startswith(SUB_AGENTS)}
+    by_key |= {loop_of(it.approval_id): it for it in calls if it.approval_id}
     if not by_key:
         return
     children = Run.objects.filter(correlation_id=run.correlation_id, loop__in=list(by_key))
@@ -242,7 +263,7 @@ def _add_children(run: Run, calls: Sequence[ShownCall]) -> None:
         by_key[child["loop"]].child = child
 
 
-def _add_mark(step: ShownStep, mark: Mapping[str, Any]) -> None:
+def _add_mark(step: ShownStep, mark: Mapping[str, Any], request: Approval | None) -> None:
     """What a mark's row tells stands over what its event told: the row is what settles."""
     call = next((it for it in step.calls if it.index == mark["index"]), None)
     if call is None:
@@ -252,3 +273,5 @@ def _add_mark(step: ShownStep, mark: Mapping[str, Any]) -> None:
     call.key = mark["step_key"]
     call.marked_at, call.settled_at = mark["marked_at"], mark["settled_at"]
     call.late_look_at, call.late_finding = mark["late_look_at"], mark["late_finding"]
+    if request is not None:
+        call.held_by, call.decision, call.approval_id = request.gate, mark["decision"], request.id

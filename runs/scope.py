@@ -216,6 +216,7 @@ class RunScope(Scope):
         if place not in checkpoint.open_marks:
             return
         checkpoint.open_marks.discard(place)
+        checkpoint.held.discard(place)
         checkpoint.settled.add(place)
         settlement = outcome.settlement or "answered"
         in_doubt = bool(outcome.settlement) or outcome.fate is Fate.UNKNOWN

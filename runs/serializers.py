@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from liyagent.core.bodies import StrictSerializer, Words
@@ -32,12 +33,31 @@ class StopInput(StrictSerializer):
     reason = Words(max_length=LONGEST_REASON)
 
 
+class WaitSerializer(serializers.Serializer[Any]):
+    """What a run waits for: an open request (`approval`, of `call`), or a run that works on what was handed to it.
+
+    `run` is where it stands still: the run itself, or the one below it that asked or works.
+    """
+
+    told = serializers.CharField()
+    run = serializers.UUIDField()
+    run_status = serializers.CharField()
+    approval = serializers.UUIDField(allow_null=True)
+    call = serializers.CharField(allow_null=True)
+    since = serializers.DateTimeField(allow_null=True)
+    expires_at = serializers.DateTimeField(allow_null=True)
+
+
 class RunSerializer(serializers.ModelSerializer[Run]):
-    """The head's facts; nobody's words among them. `cost_micros`: millionths of the price file's unit."""
+    """The head's facts; nobody's words among them. `cost_micros`: millionths of the price file's unit.
+
+    The context has `waits`, by run (`waits_of`): of a run that is not among them `waits_for` is null.
+    """
 
     agent = serializers.CharField(source="agent_key")
     steps = serializers.IntegerField(source="model_steps")
     unknown_writes = serializers.IntegerField()
+    waits_for = serializers.SerializerMethodField()
 
     class Meta:
         model = Run
@@ -58,6 +78,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "steps",
             "calls_made",
             "unknown_writes",
+            "waits_for",
             "input_tokens",
             "output_tokens",
             "cost_micros",
@@ -73,6 +94,12 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "ended_at",
         )
         read_only_fields = fields
+
+    @extend_schema_field(WaitSerializer(allow_null=True))
+    def get_waits_for(self, run: Run) -> Any:
+        """What it waits for, null where it does not wait."""
+        wait = self.context["waits"].get(run.id)
+        return WaitSerializer(wait).data if wait else None
 
 
 class RunPageSerializer(serializers.Serializer[Any]):
@@ -101,7 +128,11 @@ class LeaseSerializer(serializers.Serializer[Any]):
 
 
 class CallSerializer(serializers.Serializer[Any]):
-    """One call of a run, without arguments and result; `fate` is empty while it is under way."""
+    """One call of a run, without arguments and result; `fate` is empty while it is under way, `held` while it waits.
+
+    `decision`: what a person said of it (`waits for approval <id>`, `refused by <who>: <why>`), or which gate refused it.
+    `id`, of a marked write alone: as `/api/calls/{id}` takes it.
+    """
 
     step = serializers.IntegerField()
     index = serializers.IntegerField()
@@ -111,6 +142,9 @@ class CallSerializer(serializers.Serializer[Any]):
     step_key = serializers.CharField(allow_blank=True)
     fate = serializers.CharField(allow_blank=True)
     settlement = serializers.CharField(allow_blank=True)
+    decision = serializers.CharField(allow_blank=True)
+    approval_id = serializers.UUIDField(required=False, allow_null=True)
+    id = serializers.IntegerField(required=False)
     marked_at = serializers.DateTimeField(allow_null=True)
     settled_at = serializers.DateTimeField(allow_null=True)
     intent = serializers.CharField(required=False)

@@ -14,7 +14,7 @@ from events.buffer import EventBuffer
 from liyagent.agents.models import ConfigVersion
 from liyagent.audit.record import record
 from liyagent.core.errors import BadInput, Conflict
-from liyagent.core.plain import NotStorable, clean_text, to_plain
+from liyagent.core.plain import NotJson, NotStorable, clean_text, parse_json, to_plain
 from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.gateway.contracts import contracts_for
 from liyagent.gateway.outcome import Contract, Fate, Outcome
@@ -61,10 +61,11 @@ class Said:
     waiting: tuple[UUID, ...]
 
 
-def it_happened(*, call_id: int, result: Any, actor: str, reason: str) -> Said:
+def it_happened(*, call_id: int, result: Any, actor: str, reason: str, typed_by: str = "") -> Said:
     """Settle a call of unknown outcome as done; `result` is what it returned, None where that is not known.
 
-    Requests that wait because of it are withdrawn, and their runs are told. Raises `CallNotFound`, `CallUnderWay`,
+    `actor` is the user who says so, `typed_by` who typed it for them at the shell. Requests that wait because of it are
+    withdrawn, and their runs are told. Raises `CallNotFound`, `CallUnderWay`,
     `CallSettled`, `KeyMissing`, and `BadInput` for a reason or a result that cannot be kept.
     """
     call, run = _found(call_id)
@@ -73,10 +74,10 @@ def it_happened(*, call_id: int, result: Any, actor: str, reason: str) -> Said:
     outcome = Outcome(fate=Fate.DONE, result=said, key=call.step_key, settlement=BY_PERSON)
     is_needed = plain is not None or not run.is_ended
     sealed = _sealed(run, call, outcome, is_needed=is_needed)
-    return _settle(call, run, outcome, sealed, actor=actor, reason=reason)
+    return _settle(call, run, outcome, sealed, actor=actor, reason=reason, typed_by=typed_by)
 
 
-def it_did_not(*, call_id: int, actor: str, reason: str) -> Said:
+def it_did_not(*, call_id: int, actor: str, reason: str, typed_by: str = "") -> Said:
     """Settle a call of unknown outcome as failed: the same intent may be sent again from here on (ruling 8).
 
     A request that waits because of it stays with those who decide. Raises as `it_happened`, and `CallFound`.
@@ -84,10 +85,10 @@ def it_did_not(*, call_id: int, actor: str, reason: str) -> Said:
     call, run = _found(call_id)
     outcome = Outcome(fate=Fate.FAILED, error=DID_NOT, key=call.step_key, settlement=BY_PERSON)
     sealed = _sealed(run, call, outcome, is_needed=not run.is_ended)
-    return _settle(call, run, outcome, sealed, actor=actor, reason=reason)
+    return _settle(call, run, outcome, sealed, actor=actor, reason=reason, typed_by=typed_by)
 
 
-def look_again(*, call_id: int, actor: str, reason: str) -> Call:
+def look_again(*, call_id: int, actor: str, reason: str, typed_by: str = "") -> Call:
     """Have a call of unknown outcome looked for at its vendor once more, within a sweep. Nothing is sent again.
 
     Raises as `it_did_not`; `NoReader` where its tool cannot be read back.
@@ -100,9 +101,29 @@ def look_again(*, call_id: int, actor: str, reason: str) -> Call:
         rows = _ask(LOOK, [call_id])
         if not rows:
             raise _why_not(call_id, Fate.FAILED)
-        detail = {**_named(call), "reason": reason, "was": {"late_finding": rows[0][0]}}
-        _record("agent.call.look_again", run, actor=actor, detail=detail)
+        detail = {
+            **_named(call),
+            "by": actor,
+            "reason": reason,
+            "was": {"late_finding": rows[0][0]},
+        }
+        _record("agent.call.look_again", run, actor=typed_by or actor, detail=detail)
     return Call.objects.get(id=call_id)
+
+
+def result_given(text: str) -> Any:
+    """Return what a person says that a call returned: JSON, and what is none are words; None for nothing.
+
+    Raises `BadInput` for what cannot be kept.
+    """
+    if not text.strip():
+        return None
+    try:
+        return parse_json(text)
+    except NotJson:
+        return text
+    except NotStorable as error:
+        raise BadInput(f"result cannot be kept: {error}") from error
 
 
 def has_reader(call: Call) -> bool:
@@ -116,7 +137,10 @@ def find_call(call_id: int) -> Call:
     """Return a marked call. Raises `CallNotFound`."""
     call = Call.objects.filter(id=call_id).first() if 0 < call_id <= MOST_ID else None
     if call is None:
-        raise CallNotFound(f"there is no marked call {call_id}")
+        raise CallNotFound(
+            f"there is no marked call {call_id}; `GET /api/calls/in-doubt` and `manage.py doubts list` show those in doubt, "
+            "`manage.py runs show RUN` those of a run"
+        )
     return call
 
 
@@ -124,12 +148,21 @@ def _found(call_id: int) -> tuple[Call, Run]:
     call = find_call(call_id)
     run = Run.objects.filter(id=call.run_id).first()
     if run is None:
-        raise CallNotFound(f"the run of call {call_id} is not kept any more")
+        raise CallNotFound(
+            f"the run of call {call_id} is not kept any more, so that nothing can be said of it"
+        )
     return call, run
 
 
 def _settle(
-    call: Call, run: Run, outcome: Outcome, sealed: bytes | None, *, actor: str, reason: str
+    call: Call,
+    run: Run,
+    outcome: Outcome,
+    sealed: bytes | None,
+    *,
+    actor: str,
+    reason: str,
+    typed_by: str,
 ) -> Said:
     reason = _checked(reason)
     kinds, contents = _event(call, run, outcome, actor)
@@ -139,13 +172,13 @@ def _settle(
         if not rows:
             raise _why_not(call.id, outcome.fate)
         was, withdrawn, waiting = rows[0]
-        detail = {**_named(call), "fate": outcome.fate.value, "reason": reason}
+        detail = {**_named(call), "fate": outcome.fate.value, "by": actor, "reason": reason}
         detail["was"] = json.loads(was)
         detail |= {"withdrawn": list(map(str, withdrawn)), "waiting": list(map(str, waiting))}
-        _record("agent.call.settled_by_person", run, actor=actor, detail=detail)
+        _record("agent.call.settled_by_person", run, actor=typed_by or actor, detail=detail)
         for approval in detail["withdrawn"]:
-            told = {"approval": approval, "reason": reason, "settled_call": call.id}
-            _record("agent.approval.withdrawn", run, actor=actor, detail=told)
+            told = {"approval": approval, "by": actor, "reason": reason, "settled_call": call.id}
+            _record("agent.approval.withdrawn", run, actor=typed_by or actor, detail=told)
     settled = Call.objects.get(id=call.id)
     return Said(call=settled, withdrawn=tuple(withdrawn), waiting=tuple(waiting))
 

@@ -13,18 +13,19 @@ from django.db.models import Q
 from liyagent.audit.record import record
 from liyagent.core.errors import BadInput
 from liyagent.core.plain import clean_text
-from runs.errors import RunEnded, RunNotFound
+from runs.errors import RunEnded, no_run
 from runs.models import ENDED, Run, RunStatus
 from runs.wake import tell_queued
 
 LONGEST_REASON = 500
 AT_REST = (RunStatus.QUEUED, RunStatus.WAITING, RunStatus.PAUSED)
 NOTHING: Mapping[str, str] = MappingProxyType({})
-# The heads are locked from above, in the order of their ids.
+# The heads are locked from above, in the order of their ids. UNION, not UNION ALL: a row that somebody made its own
+# ancestor ends the look.
 BELOW = """
 WITH RECURSIVE below(id) AS (
     SELECT id FROM runs_run WHERE correlation_id = %(correlation)s AND parent_id = %(run)s
-    UNION ALL
+    UNION
     SELECT r.id FROM runs_run r JOIN below ON r.parent_id = below.id AND r.correlation_id = %(correlation)s
 ), open AS (
     SELECT id FROM runs_run WHERE id IN (SELECT id FROM below) AND ended_at IS NULL AND NOT stop_requested
@@ -56,7 +57,7 @@ def stop_run(*, run_id: UUID, actor: str, reason: str) -> Run:
         transaction.on_commit(tell_queued)
         run = Run.objects.filter(id=run_id).first()
         if run is None:
-            raise RunNotFound(run_id=run_id)
+            raise no_run(run_id)
         if run.is_ended:
             raise RunEnded(f"it ended as {run.status}", run_id=run_id)
         if changed:

@@ -1,25 +1,35 @@
-"""Marked writes that nobody has settled yet: under way, held for a person, or left until their run is resumed."""
+"""Which marked writes are in doubt: one rule for the list, the API, the console, its counts and the metrics.
+
+In doubt is a write of unknown outcome that was not found since, and one that was sent, or is about to be, and is not
+settled. A call that is held for a person was not sent, and work that was handed down leaves nothing at a vendor: neither is.
+"""
 
 from __future__ import annotations
 
 from django.db.models import Q
 
+from liyagent.agents.sub_agents import SERVER as SUB_AGENT_SERVER
 from liyagent.gateway.outcome import Fate
 from runs.late_look import FOUND
-from runs.models import Call
+from runs.models import Call, Intent
 
-# What the index of calls in doubt holds: each half of the condition stands in it.
-IN_DOUBT = Q(fate__in=["", Fate.UNKNOWN.value]) & ~Q(late_finding=FOUND)
-UNSETTLED = Q(fate="") & ~Q(late_finding=FOUND)
+SENT = Q(intent=Intent.SENDING.value) & ~Q(server=SUB_AGENT_SERVER)
+# The index of writes in doubt stands over these very conditions (`runs_sent_in_doubt`).
+UNSETTLED = Q(fate="") & SENT & ~Q(late_finding=FOUND)
+IN_DOUBT = (Q(fate=Fate.UNKNOWN.value) | (Q(fate="") & SENT)) & ~Q(late_finding=FOUND)
+# The same for statements that no query set makes; `c` is the marked call.
+UNSETTLED_SQL = (
+    f"c.fate = '' AND c.intent = '{Intent.SENDING.value}' AND c.server <> '{SUB_AGENT_SERVER}'"
+)
 MOST_CALLS = 1000
 
 
 def unsettled_ids() -> list[int]:
-    """Return the ids of unsettled calls, the oldest mark first, at most 1000."""
+    """Return the ids of writes that were sent and are not settled, the oldest mark first, at most 1000."""
     found = Call.objects.filter(UNSETTLED).order_by("marked_at", "id")
     return list(found.values_list("id", flat=True)[:MOST_CALLS])
 
 
 def in_doubt() -> Q:
-    """Match every call in doubt: of unknown outcome and not found since, or not settled yet."""
+    """Match every write in doubt."""
     return IN_DOUBT

@@ -23,6 +23,7 @@ from runs.hot import AWAY
 from runs.jobs import ring_sweep
 from runs.recovery import claimed
 from runs.runner import Runner
+from runs.sleepers import Sleepers
 from runs.sweep import MOST_CLAIMS, sweep_lapsed
 from runs.wake import QUEUED
 
@@ -50,6 +51,7 @@ class Watch:
         self._looked_at = 0.0
         self._swept_at = 0.0
         self._hints = Hints()
+        self._sleepers = Sleepers()
         self._connection: psycopg.Connection | None = None
 
     def watch_until(self, ended: Event) -> None:
@@ -93,6 +95,8 @@ class Watch:
         for run, status, key_id in self._sql().execute(PAUSE).fetchall():
             logger.error("run %s is %s: sealing key %s", run, status, key_id)
         expire_due()
+        if self._sleepers.wake(self._sql()):
+            QUEUED.set()
         remind_due()
         forget_old()
         prune_holders(older_than_seconds=PRUNE_AFTER_SECONDS)

@@ -21,6 +21,7 @@ FINDINGS: Mapping[str, str] = {
     "found": "found at the vendor: it happened",
     "not_found": "not found: it may still have happened",
     "no_reader": "its tool cannot be read back",
+    "not_asked": "its vendor could not be asked for a day",
 }
 CAUSES: Mapping[str, str] = {
     "proof": "proven dead by a neighbour on the same host",

@@ -6,10 +6,19 @@ from collections.abc import Mapping
 from typing import ClassVar, NoReturn
 
 from django.contrib.auth import get_user
+from django.urls import resolve
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import APIException, NotFound
 from rest_framework.request import Request
 from rest_framework.views import APIView
+
+from liyagent.core.tables import cell
+
+LONGEST_SHOWN = 200
+# Our longest addresses have fewer parts.
+MOST_PARTS = 8
+# The name of the address that takes what no other does.
+UNKNOWN = "unknown-address"
 
 
 class GuardedView(APIView):
@@ -39,7 +48,17 @@ class UnknownAddress(GuardedView):
     needs = {"GET": (), "POST": (), "PUT": (), "PATCH": (), "DELETE": ()}
 
     def get(self, request: Request, rest: str) -> NoReturn:
-        """Say so."""
-        raise NotFound(f"there is no /api/{rest}")
+        """Say so, and where to look instead: a wrong address is mostly a wrong id."""
+        raise NotFound(f"there is no /api/{cell(rest[:LONGEST_SHOWN])}; {_advice(rest)}")
 
     post = put = patch = delete = get
+
+
+def _advice(rest: str) -> str:
+    """Name the nearest address above one that is none, where there is one: it lists what there is, or shows it."""
+    parts = rest.split("/")[:MOST_PARTS]
+    for length in range(len(parts) - 1, 0, -1):
+        above = "/api/" + "/".join(parts[:length])
+        if all(parts[:length]) and resolve(above).url_name != UNKNOWN:
+            return f"see {above} for what there is, and /api/docs for every address"
+    return "see /api/docs for every address"

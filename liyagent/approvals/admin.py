@@ -1,48 +1,34 @@
-"""Requests that wait for a person, in the console: to read, and to decide about. What is decided is decided by the verb."""
+"""Requests that wait for a person, in the console: to read, and to decide about."""
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import reverse
 
-from liyagent.access.permissions import DECIDE, READ_WORDS
-from liyagent.approvals import pages
+from liyagent.access.permissions import READ_WORDS
+from liyagent.approvals import history, pages
 from liyagent.approvals.affected import affected_by
-from liyagent.approvals.decide import decide
-from liyagent.approvals.errors import AlreadyDecided
-from liyagent.approvals.inbox import InboxAdmin
+from liyagent.approvals.authority import policies_changed, policies_now
+from liyagent.approvals.deciding import VERBS, DecidingAdmin, may_decide, may_withdraw
+from liyagent.approvals.forms import HELP
 from liyagent.approvals.models import Approval, ApprovalStatus
-from liyagent.core.errors import LiyagentError
+from liyagent.approvals.told import replaced_by
 from liyagent.core.tables import cell
-
-VERBS = {"approve": ApprovalStatus.APPROVED, "reject": ApprovalStatus.REJECTED}
 
 
 @admin.register(Approval)
-class ApprovalAdmin(InboxAdmin):
-    """The page of a request, and the two addresses that a decision is sent to."""
+class ApprovalAdmin(DecidingAdmin):
+    """The page of a request."""
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Whoever decides has to see about what."""
         return bool(super().has_view_permission(request, obj)) or may_decide(request)
-
-    def get_urls(self) -> list[Any]:
-        """Add the two addresses of a decision."""
-        ours = [
-            path(
-                f"<path:object_id>/{verb}/",
-                self.admin_site.admin_view(self.decided),
-                {"verb": verb},
-                name=f"approvals_approval_{verb}",
-            )
-            for verb in VERBS
-        ]
-        return [*ours, *super().get_urls()]
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -52,38 +38,12 @@ class ApprovalAdmin(InboxAdmin):
         if request.method not in {"GET", "HEAD"} or not self.has_view_permission(request, approval):
             raise PermissionDenied
         if approval is None:
-            redirect: HttpResponse = self._get_obj_does_not_exist_redirect(
-                request, self.opts, object_id
-            )
-            return redirect
+            told = f"There is no request {cell(object_id)[:80]}. Those that wait are listed here."
+            self.message_user(request, told, messages.WARNING)
+            return HttpResponseRedirect(self.list_address())
         if request.GET.get("show"):
             return self.text_view(request, approval, request.GET["show"])
         return self.page(request, approval)
-
-    def decided(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
-        """Decide about what was shown, by POST alone; what the verb refuses is told on the page."""
-        if not may_decide(request):
-            raise PermissionDenied
-        approval = self.row_or_404(request, object_id)
-        if request.method != "POST":
-            return HttpResponseRedirect(self.page_address(approval))
-        form = pages.DecisionForm(request.POST, auto_id=f"{verb}_%s")
-        if not form.is_valid():
-            return self.page(request, approval, forms={verb: form}, status=400)
-        try:
-            decide(approval_id=approval.id, status=VERBS[verb], actor=request.user.get_username(), **form.cleaned_data)  # fmt: skip
-        except LiyagentError as error:
-            now = self.row_or_404(request, object_id)
-            told = told_of(error, now)
-            status = int(error.http_status)
-            return self.page(request, now, forms={verb: form}, refused=told, status=status)
-        told = "it is made exactly as shown, unless policies or rights have changed since it was asked for: then it asks anew." if verb == "approve" else "the call is not made, and the agent is told why."  # fmt: skip
-        self.message_user(
-            request,
-            f"{verb.capitalize().rstrip('e')}ed {cell(approval.name)} of {approval.agent_key}: {told}",
-            messages.SUCCESS,
-        )
-        return HttpResponseRedirect(self.list_address())
 
     def page(
         self,
@@ -98,9 +58,11 @@ class ApprovalAdmin(InboxAdmin):
         with_words, decides = may_read(request), may_decide(request)
         opened = pages.opened(approval) if with_words else None
         others, is_more = pages.same_digest(approval)
-        is_open = pages.is_open(approval)
+        is_open, is_pending = pages.is_open(approval), approval.status == ApprovalStatus.PENDING
         name = request.user.get_username()
         offers = decides and is_open and opened is not None and not opened.why
+        is_changed = policies_changed(approval, now=policies_now())
+        withdraws = is_pending and may_withdraw(request, approval)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -108,10 +70,11 @@ class ApprovalAdmin(InboxAdmin):
             "approval": approval,
             "state": pages.state_of(approval),
             "expiry": pages.expiry_of(approval),
-            "outcome": pages.outcome_of(approval),
+            "outcome": history.outcome_of(approval),
             "waited": pages.waited(approval),
             "is_open": is_open,
-            "is_pending": approval.status == ApprovalStatus.PENDING,
+            "is_pending": is_pending,
+            "policies_changed": is_changed,
             "refused": refused,
             "with_words": with_words,
             "decides": decides,
@@ -119,15 +82,23 @@ class ApprovalAdmin(InboxAdmin):
             "args": pages.shown_arguments(opened.args, page_asked(request, "lines"))
             if opened and opened.args is not None
             else None,
+            "heading": pages.HEADINGS.get(approval.status, pages.NOT_SENT),
             "reason": pages.reason_of(approval),
             "affected": affected_by(approval),
             "ceiling": pages.ceiling_of(approval),
             "others": others,
             "is_more_of_others": is_more,
-            "history": pages.history_of(approval),
+            "history": history.history_of(approval),
             "offers": offers,
+            "withdraws": withdraws,
             "is_own": pages.asked_for_by(approval, name),
-            "forms": {**self.fresh_forms(approval), **(forms or {})} if offers else {},
+            "forms": {**self.fresh_forms(approval), **(forms or {})} if withdraws else {},
+            "sent": next(iter(forms or {}), ""),
+            "is_kept": status == HTTPStatus.BAD_REQUEST,
+            "help": HELP,
+            "approve_button": "✓ Approve: have it asked for anew"
+            if is_changed
+            else "✓ Approve: make this call",
             "links": self.links_of(request, approval),
             **self.around(request, approval),
         }
@@ -156,11 +127,6 @@ class ApprovalAdmin(InboxAdmin):
         }
         return TemplateResponse(request, "admin/approvals/approval/text.html", context)
 
-    def fresh_forms(self, approval: Approval) -> dict[str, Any]:
-        """Return the two forms, each with the digest of what is shown."""
-        digest = {"digest": approval.digest}
-        return {it: pages.DecisionForm(initial=digest, auto_id=f"{it}_%s") for it in VERBS}
-
     def around(self, request: HttpRequest, approval: Approval) -> dict[str, Any]:
         """Return what the page tells of the run; the rooms above know of runs, and this one does not."""
         return {}
@@ -172,34 +138,22 @@ class ApprovalAdmin(InboxAdmin):
     def links_of(self, request: HttpRequest, approval: Approval) -> dict[str, str]:
         """Return where the page leads, as far as the user may follow."""
         here = {it: reverse(f"admin:approvals_approval_{it}", args=[approval.pk]) for it in VERBS}
-        here["list"] = self.list_address()
+        here |= {"list": self.list_address(), "page": self.page_address(approval)}
         if request.user.has_perm("runs.view_run"):
             here["run"] = reverse("admin:runs_run_change", args=[approval.run_id])
         if request.user.has_perm("audit.view_auditrow"):
             here["audit"] = f"{reverse('admin:audit_auditrow_changelist')}?q={approval.run_id}"
         if approval.replaces:
             here["replaces"] = reverse("admin:approvals_approval_change", args=[approval.replaces])
+        later = replaced_by(approval) if approval.status == ApprovalStatus.STALE else None
+        if later:
+            here["replaced_by"] = reverse("admin:approvals_approval_change", args=[later])
         return here
-
-
-def may_decide(request: HttpRequest) -> bool:
-    """Whether whoever asks may decide."""
-    return request.user.has_perm(DECIDE)
 
 
 def may_read(request: HttpRequest) -> bool:
     """Whether whoever asks may see arguments: to decide about them, or because they may read words."""
     return may_decide(request) or request.user.has_perm(READ_WORDS)
-
-
-def told_of(error: LiyagentError, now: Approval) -> str:
-    """Return what a person is told whose decision was refused; decided meanwhile: by whom, and why."""
-    if isinstance(error, AlreadyDecided) and now.decided_by:
-        return (
-            f"Nothing was changed by you: {cell(now.decided_by)} decided meanwhile. "
-            f"It is {now.status}, because: {cell(now.decision_reason)}"
-        )
-    return f"Nothing was changed: {cell(error.detail or error.title)}"
 
 
 def page_asked(request: HttpRequest, name: str) -> int:

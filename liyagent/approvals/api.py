@@ -10,18 +10,20 @@ from rest_framework.response import Response
 
 from liyagent.access.permissions import DECIDE, VIEW_APPROVAL, holds, may_read_words
 from liyagent.access.views import GuardedView
+from liyagent.approvals.authority import policies_now
 from liyagent.approvals.decide import decide, withdraw
 from liyagent.approvals.listing import list_approvals
-from liyagent.approvals.models import ApprovalStatus
+from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.approvals.serializers import (
     ApprovalFactsSerializer,
     ApprovalPageSerializer,
     ApprovalSerializer,
     ApprovalToldSerializer,
+    DecidedSerializer,
     DecisionInput,
     WithdrawInput,
 )
-from liyagent.approvals.told import told_of
+from liyagent.approvals.told import replaced_by, told_of
 from liyagent.core.bodies import once_each
 from liyagent.core.paging import MOST_PAGE, next_link
 
@@ -50,7 +52,9 @@ class ApprovalList(GuardedView):
         page = list_approvals(asked)
         return Response(
             {
-                "approvals": ApprovalSerializer(page.approvals, many=True).data,
+                "approvals": ApprovalSerializer(
+                    page.approvals, many=True, context={"policies_now": policies_now()}
+                ).data,
                 "next": next_link(request.path, asked, page.next_cursor),
             }
         )
@@ -77,14 +81,15 @@ class ApprovalOne(GuardedView):
 class ApprovalApprove(GuardedView):
     """`POST /api/approvals/{id}/approve`: of what `digest` was shown of. Whoever comes first decides.
 
-    The very same decision again, by the same person for the same reason, is 200 with what is settled, and changes nothing.
+    The very same decision again, by the same person for the same reason, is 200 with the request as it stands now, and
+    changes nothing: `status` may have gone on to `consumed`, or to `stale` with `settled_reason` and `replaced_by`.
     Refused under a code of its own: `approval.not_found`, `approval.already_decided`, `approval.expired`,
     `approval.run_ended`, `approval.other_digest`, `approval.own_request`, `approval.bad_reason`.
     """
 
     needs = {"POST": (DECIDE,)}
 
-    @extend_schema(request=DecisionInput, responses=ApprovalFactsSerializer)
+    @extend_schema(request=DecisionInput, responses=DecidedSerializer)
     def post(self, request: Request, approval_id: UUID) -> Response:
         """Approve a request."""
         return _decided(request, approval_id, ApprovalStatus.APPROVED)
@@ -95,7 +100,7 @@ class ApprovalReject(GuardedView):
 
     needs = {"POST": (DECIDE,)}
 
-    @extend_schema(request=DecisionInput, responses=ApprovalFactsSerializer)
+    @extend_schema(request=DecisionInput, responses=DecidedSerializer)
     def post(self, request: Request, approval_id: UUID) -> Response:
         """Reject a request."""
         return _decided(request, approval_id, ApprovalStatus.REJECTED)
@@ -106,7 +111,7 @@ class ApprovalWithdraw(GuardedView):
 
     needs = {"POST": (VIEW_APPROVAL,)}
 
-    @extend_schema(request=WithdrawInput, responses=ApprovalFactsSerializer)
+    @extend_schema(request=WithdrawInput, responses=DecidedSerializer)
     def post(self, request: Request, approval_id: UUID) -> Response:
         """Take a request back."""
         given = WithdrawInput(data=request.data)
@@ -117,7 +122,7 @@ class ApprovalWithdraw(GuardedView):
             reason=given.validated_data["reason"],
             may_decide=holds(request, DECIDE),
         )
-        return Response(ApprovalFactsSerializer(settled).data)
+        return _as_it_stands(settled)
 
 
 def _decided(request: Request, approval_id: UUID, status: ApprovalStatus) -> Response:
@@ -130,4 +135,9 @@ def _decided(request: Request, approval_id: UUID, status: ApprovalStatus) -> Res
         reason=given.validated_data["reason"],
         digest=given.validated_data["digest"],
     )
-    return Response(ApprovalFactsSerializer(settled).data)
+    return _as_it_stands(settled)
+
+
+def _as_it_stands(settled: Approval) -> Response:
+    facts = ApprovalFactsSerializer(settled).data
+    return Response({**facts, "replaced_by": replaced_by(settled)})

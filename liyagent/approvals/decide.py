@@ -22,7 +22,7 @@ from liyagent.approvals.handlers import HANDLERS
 from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.approvals.reason import checked_reason
 from liyagent.approvals.refusals import is_replay, why_not
-from liyagent.approvals.words import arguments_of
+from liyagent.approvals.words import arguments_of, with_decision
 from liyagent.audit.record import record
 from liyagent.core.errors import BadInput
 
@@ -127,7 +127,7 @@ def find_approval(approval_id: UUID) -> Approval:
     """Return a request. Raises `ApprovalNotFound`."""
     approval = Approval.objects.filter(id=approval_id).first()
     if approval is None:
-        raise ApprovalNotFound(f"there is no request {approval_id}")
+        raise ApprovalNotFound(approval_id)
     return approval
 
 
@@ -159,6 +159,8 @@ def _decided(
             # Raised inside the transaction: the wake that came before is undone with it.
             raise why_not(approval, status, digest)
         _refuse_own(approval, status, actor)
+        if status is ApprovalStatus.APPROVED:
+            _seal_decision(approval)
         record(
             ACTIONS[status],
             actor=typed_by or actor,
@@ -169,6 +171,14 @@ def _decided(
         )
         HANDLERS[approval.kind](approval)
     return approval
+
+
+def _seal_decision(approval: Approval) -> None:
+    """Keep with its words who approved it: whoever can write to the table alone approves nothing."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT liyagent_timeline()")
+        approval.sealed = with_decision(approval, timeline=cursor.fetchone()[0])
+    approval.save(update_fields=["sealed"])
 
 
 def _refuse_own(approval: Approval, status: ApprovalStatus, actor: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from uuid import UUID
 
 from liyagent.core.errors import BadInput, LiyagentError
 
@@ -12,6 +13,13 @@ class ApprovalNotFound(LiyagentError):
 
     code = "approval.not_found"
     http_status = HTTPStatus.NOT_FOUND
+
+    def __init__(self, approval_id: UUID) -> None:
+        """Name it, and where those that wait are listed."""
+        super().__init__(
+            f"there is no request {approval_id}; `GET /api/approvals?status=pending` and "
+            "`manage.py approvals list` list what waits"
+        )
 
 
 class AlreadyDecided(LiyagentError):

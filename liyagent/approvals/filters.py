@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +21,56 @@ ALL = "all"
 PENDING = ApprovalStatus.PENDING.value
 OLDEST_FIRST = ("created_at", "id")
 NEWEST_FIRST = ("-created_at", "-id")
+NEWEST = "The newest first."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tab:
+    """What the list of a status is called, what it holds, and what it says where it holds nothing."""
+
+    name: str
+    told: str
+    empty: str
+
+
+TABS: Mapping[str, Tab] = {
+    PENDING: Tab(
+        name="waiting",
+        told="Calls that a gate held, what waits longest first. Open one to see exactly what would be sent, and to decide.",
+        empty="Nothing waits for a person.",
+    ),
+    ApprovalStatus.APPROVED.value: Tab(
+        name="approved, not yet made",
+        told="Approved, and not sent yet. Processes make such a call within seconds: what stays here waits for a process to run, or for its run to come to it.",
+        empty="No approved call waits to be made. What was sent stands under “approved and sent”.",
+    ),
+    ApprovalStatus.CONSUMED.value: Tab(
+        name="approved and sent",
+        told=f"Approved, and the call was sent, once; what came of it stands on its page. {NEWEST}",
+        empty="No approved call was sent yet.",
+    ),
+    ApprovalStatus.REJECTED.value: Tab(
+        name="rejected",
+        told=f"A person said no: the call was not made, and the agent was told why. {NEWEST}",
+        empty="Nothing was rejected.",
+    ),
+    ApprovalStatus.EXPIRED.value: Tab(
+        name="expired",
+        told=f"Nobody decided in time: the call was not made. {NEWEST}",
+        empty="Nothing has expired.",
+    ),
+    ApprovalStatus.WITHDRAWN.value: Tab(
+        name="withdrawn",
+        told=f"Taken back by a person, or because the run ended: the call was not made. {NEWEST}",
+        empty="Nothing was withdrawn.",
+    ),
+    ApprovalStatus.STALE.value: Tab(
+        name="stale",
+        told=f"Approved, but not made: something had changed since it was asked for. Mostly another request was filed in its place. {NEWEST}",
+        empty="Nothing went stale.",
+    ),
+    ALL: Tab(name="every request", told=NEWEST, empty="No call was held yet."),
+}  # fmt: skip
 
 
 class ByStatus(admin.SimpleListFilter):
@@ -30,13 +81,13 @@ class ByStatus(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
         """Return the statuses, and all of them."""
-        others = [(it.value, it.value) for it in ApprovalStatus if it.value != PENDING]
-        return [*others, (ALL, "every request")]
+        tabs = tabs_beside(status_asked(request.GET))
+        return [(status, tab.name) for status, tab in tabs.items() if status != PENDING]
 
     def choices(self, changelist: Any) -> Any:
         """Name the default for what it is."""
         for number, choice in enumerate(super().choices(changelist)):
-            yield {**choice, "display": PENDING} if number == 0 else choice
+            yield {**choice, "display": TABS[PENDING].name} if number == 0 else choice
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return the requests of the choice."""
@@ -63,6 +114,13 @@ class ByAgent(admin.SimpleListFilter):
 def status_asked(asked: Mapping[str, str]) -> str:
     """Return the status whose requests are listed: those that wait, where none is asked for."""
     return asked.get(ByStatus.parameter_name) or PENDING
+
+
+def tabs_beside(chosen: str) -> Mapping[str, Tab]:
+    """Return the tabs that lead somewhere: what is approved is made at once, so that mostly nothing waits for that."""
+    approved = ApprovalStatus.APPROVED.value
+    is_shown = chosen == approved or Approval.objects.filter(status=approved).exists()
+    return TABS if is_shown else {it: tab for it, tab in TABS.items() if it != approved}
 
 
 def order_of(asked: Mapping[str, str]) -> tuple[str, ...]:

@@ -36,7 +36,8 @@ class Approval(models.Model):
     `digest` covers the exact canonical bytes to be sent, server, tool, agent, run-as and policy fingerprint
     (ruling 23); `sealed` are the arguments. `ceiling` is what the call could at most use when it was filed.
     `run_waits`: the run sleeps until it is decided; else an approval makes the call in a run of its own.
-    `replaces`: the request that went stale before this one. `settled_reason` says why it is rejected, withdrawn or stale.
+    `replaces`: the request that went stale before this one. `settled_reason` says why it is rejected, withdrawn or stale;
+    `settled_at`, written by a trigger, when it left `pending` and `approved` for good.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
@@ -73,6 +74,7 @@ class Approval(models.Model):
     decision_reason = models.CharField(max_length=500, blank=True)
     settled_reason = models.TextField(blank=True)
     consumed_at = models.DateTimeField(null=True, blank=True)
+    settled_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("created_at", "id")
@@ -109,6 +111,11 @@ class Approval(models.Model):
             models.Index(fields=["-created_at", "-id"], name="approvals_newest"),
             models.Index(fields=["status", "-created_at", "-id"], name="approvals_by_status"),
             models.Index(fields=["run_id"], name="approvals_by_run"),
+            models.Index(
+                fields=["replaces"],
+                name="approvals_by_replaced",
+                condition=Q(replaces__isnull=False),
+            ),
             models.Index(fields=["mission", "-created_at"], name="approvals_of_mission"),
         )
 

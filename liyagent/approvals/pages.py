@@ -6,16 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django import forms
 from django.conf import settings
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from liyagent.approvals.errors import NotAsFiled
 from liyagent.approvals.models import Approval, ApprovalStatus
-from liyagent.approvals.reason import LONGEST_REASON
-from liyagent.approvals.refusals import decision_of
 from liyagent.approvals.shown import (
     LINES_A_PAGE,
     Line,
@@ -28,7 +24,7 @@ from liyagent.approvals.shown import (
     warnings_of,
 )
 from liyagent.approvals.words import arguments_of
-from liyagent.core.moments import age, shown_now, span, when
+from liyagent.core.moments import age, shown_now, span_in_words
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
 from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.core.tables import cell
@@ -41,20 +37,27 @@ SOON_SECONDS = 3_600
 
 KINDS = {
     ApprovalStatus.PENDING: WARN,
-    ApprovalStatus.APPROVED: GOOD,
+    ApprovalStatus.APPROVED: WARN,
     ApprovalStatus.CONSUMED: GOOD,
     ApprovalStatus.REJECTED: BAD,
     ApprovalStatus.STALE: WARN,
 }
 STATES: Mapping[str, str] = {
     ApprovalStatus.PENDING: "waits for a person",
-    ApprovalStatus.APPROVED: "approved, the call not made yet",
+    ApprovalStatus.APPROVED: "approved, the call is not made yet",
     ApprovalStatus.CONSUMED: "approved, and the call was sent",
     ApprovalStatus.REJECTED: "rejected",
     ApprovalStatus.EXPIRED: "expired: nobody decided in time",
     ApprovalStatus.WITHDRAWN: "withdrawn",
-    ApprovalStatus.STALE: "stale: no longer what would be sent",
+    ApprovalStatus.STALE: "stale: approved, but not made",
 }
+# Above the arguments.
+HEADINGS: Mapping[str, str] = {
+    ApprovalStatus.PENDING: "Exactly what would be sent",
+    ApprovalStatus.APPROVED: "Exactly what is to be sent",
+    ApprovalStatus.CONSUMED: "Exactly what was sent",
+}
+NOT_SENT = "Exactly what was asked for, and not sent"
 GATES: Mapping[str, str] = {
     "write_posture": "the agent's writes are held",
     "contract_change": "the tool is not what an operator approved",
@@ -64,15 +67,15 @@ GATES: Mapping[str, str] = {
 TELL_NO_MORE = frozenset({"write_posture", "contract_change"})
 NO_KEY = (
     "The key that its arguments are sealed with ({key}) is not on the ring of this process. Put it back into LIYAGENT_SEAL_KEYS "
-    "and open this page again. Until then nothing can be decided here, for nobody can see about what."
+    "and open this page again. Until then it can only be withdrawn, for nobody can see what it is about."
 )
 BROKEN = (
-    "The sealed copy of its arguments does not verify: it was changed, or is another request's. Nothing can be decided here. "
-    "Treat the database as tampered with; the request expires by itself."
+    "The sealed copy of its arguments does not verify: it was changed, or is another request's. It can only be withdrawn. "
+    "Treat the database as tampered with."
 )
 OTHER = (
-    "What is stored of this request is not what was filed: {what}. Nothing can be decided here. "
-    "Treat the database as tampered with; the request expires by itself."
+    "What is stored of this request is not what was filed: {what}. It can only be withdrawn. "
+    "Treat the database as tampered with."
 )
 
 
@@ -82,16 +85,6 @@ class Opened:
 
     args: dict[str, Any] | None
     why: str = ""
-
-
-class DecisionForm(forms.Form):
-    """Why it is decided so, about exactly what was shown."""
-
-    digest = forms.CharField(max_length=64, widget=forms.HiddenInput)
-    reason = forms.CharField(
-        label="Why", max_length=LONGEST_REASON, widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
-        help_text=f"One line, at most {LONGEST_REASON} characters. It is kept with your name, and the agent is told it if you reject.",
-    )  # fmt: skip
 
 
 def opened(approval: Approval) -> Opened:
@@ -112,21 +105,12 @@ def state_of(approval: Approval) -> SafeString:
     return pill(STATES[status], KINDS.get(status, QUIET))
 
 
-def outcome_of(approval: Approval) -> str:
-    """Say who decided about it, how long ago and why; of what nobody decided, why it is open no more."""
-    if approval.decided_at is None or not approval.decided_by:
-        return cell(approval.settled_reason) if approval.settled_reason else ""
-    ago = age(approval.decided_at, shown_now())
-    decided = decision_of(approval) or approval.status
-    return f"{_capital(str(decided))} by {cell(approval.decided_by)} {ago}: {cell(approval.decision_reason)}"
-
-
 def expiry_of(approval: Approval) -> SafeString:
     """Say how long a request that is open can still be decided about, and until when exactly."""
     left = (approval.expires_at - shown_now()).total_seconds()
-    told = pill("its time has passed", BAD) if left <= 0 else format_html("<strong>{}</strong>", f"in {span(left)}")  # fmt: skip
+    told = pill("its time has passed", BAD) if left <= 0 else format_html("<strong>{}</strong>", f"expires in {span_in_words(left)}")  # fmt: skip
     if 0 < left < SOON_SECONDS:
-        told = pill(f"in {span(left)}", BAD)
+        told = pill(f"expires in {span_in_words(left)}", BAD)
     return format_html(
         '{} <span class="liy-age">{}</span>', told, f"{approval.expires_at:%Y-%m-%d %H:%M:%S}Z"
     )
@@ -213,21 +197,6 @@ def same_digest(approval: Approval) -> tuple[list[Approval], bool]:
     others = rows.exclude(id=approval.id).defer("sealed", "ceiling").order_by("created_at", "id")
     found = list(others[: MOST_OTHERS + 1])
     return found[:MOST_OTHERS], len(found) > MOST_OTHERS
-
-
-def history_of(approval: Approval) -> list[tuple[str, SafeString, str, str]]:
-    """Return what happened to a request: what, when, by whom, why."""
-    told = [("Asked for", when(approval.created_at), f"agent {approval.agent_key}", approval.requested_by and f"started by {cell(approval.requested_by)}")]  # fmt: skip
-    if approval.decided_at:
-        decided = decision_of(approval) or approval.status
-        told.append((_capital(str(decided)), when(approval.decided_at), cell(approval.decided_by), cell(approval.decision_reason)))  # fmt: skip
-    if approval.status == ApprovalStatus.STALE:
-        told.append(("Stale", format_html("{}", ""), "", cell(approval.settled_reason)))
-    elif approval.settled_reason and not approval.decided_at:
-        told.append((_capital(approval.status), format_html("{}", ""), "", cell(approval.settled_reason)))  # fmt: skip
-    if approval.consumed_at:
-        told.append(("Sent", when(approval.consumed_at), "", "the call left, once"))
-    return [(what, at, by, why or "") for what, at, by, why in told]
 
 
 def waited(approval: Approval) -> str:

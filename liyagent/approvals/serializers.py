@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from liyagent.approvals.authority import policies_changed, policies_now
 from liyagent.approvals.models import Approval
 from liyagent.approvals.reason import LONGEST_REASON
 from liyagent.core.bodies import StrictSerializer, Words
@@ -58,18 +59,30 @@ LISTED = (
     "decided_at",
     "decided_by",
     "consumed_at",
+    "settled_at",
+    "policies_changed",
 )
 
 
 class ApprovalSerializer(serializers.ModelSerializer[Approval]):
-    """A request as lists show it: nothing of what would be sent."""
+    """A request as lists show it: nothing of what would be sent.
+
+    `policies_changed`: the policies in force are others than those it was asked under, and it is not made yet. Approved, it
+    becomes stale, and the call is asked for anew. `settled_at`: when it became rejected, withdrawn, expired, stale or consumed.
+    """
 
     agent = serializers.CharField(source="agent_key")
+    policies_changed = serializers.SerializerMethodField()
 
     class Meta:
         model = Approval
         fields: tuple[str, ...] = LISTED
         read_only_fields = fields
+
+    def get_policies_changed(self, approval: Approval) -> bool:
+        """Whether an approval would only ask anew; the policies in force are looked up once an answer."""
+        now = self.context.get("policies_now") or policies_now()
+        return policies_changed(approval, now=now)
 
 
 class ApprovalPageSerializer(serializers.Serializer[Any]):
@@ -120,6 +133,18 @@ class UnknownCallSerializer(serializers.Serializer[Any]):
     step_key = serializers.CharField(allow_blank=True)
     marked_at = serializers.DateTimeField()
     late_finding = serializers.CharField(allow_blank=True)
+
+
+class DecidedSerializer(ApprovalFactsSerializer):
+    """A request as it stands now, after a decision or the very same one sent again: `status` says where it went since."""
+
+    replaced_by = serializers.UUIDField(
+        allow_null=True, help_text="The request that was filed in place of one that went stale."
+    )
+
+    class Meta(ApprovalFactsSerializer.Meta):
+        fields: tuple[str, ...] = (*WITH_FACTS, "replaced_by")
+        read_only_fields = fields
 
 
 class ApprovalToldSerializer(ApprovalFactsSerializer):

@@ -21,7 +21,7 @@ def told_of(approval_id: UUID, *, with_words: bool) -> dict[str, Any]:
     """
     approval = Approval.objects.annotate(now=DatabaseNow()).filter(id=approval_id).first()
     if approval is None:
-        raise ApprovalNotFound(f"there is no request {approval_id}")
+        raise ApprovalNotFound(approval_id)
     left = (approval.expires_at - approval.now).total_seconds()
     is_pending = approval.status == ApprovalStatus.PENDING
     beside = BESIDE.get(approval.kind)
@@ -30,15 +30,16 @@ def told_of(approval_id: UUID, *, with_words: bool) -> dict[str, Any]:
         "age_seconds": round((approval.now - approval.created_at).total_seconds()),
         "seconds_left": max(0, int(left)) if is_pending else None,
         "is_open": is_pending and left > 0,
-        "replaced_by": _replaced_by(approval),
+        "replaced_by": replaced_by(approval),
         "same_digest": _same_digest(approval),
         **(beside(approval) if beside else {}),
         **({"arguments": arguments_of(approval)} if with_words else {}),
     }
 
 
-def _replaced_by(approval: Approval) -> UUID | None:
-    later = Approval.objects.filter(run_id=approval.run_id, replaces=approval.id)
+def replaced_by(approval: Approval) -> UUID | None:
+    """Return the request that was filed when this one went stale, None where there is none."""
+    later = Approval.objects.filter(replaces=approval.id)
     return later.values_list("id", flat=True).first()
 
 

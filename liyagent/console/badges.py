@@ -1,4 +1,4 @@
-"""How many of what wants a look, beside the sidebar's items: bounded, and counted once in some seconds a process."""
+"""How many of what wants a look, beside the sidebar's items: bounded, and counted once in some seconds a process; at once where it is looked at."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ COUNTED: Mapping[str, Callable[[], QuerySet[Any]]] = {
 }
 
 
-def badges() -> Mapping[str, int]:
-    """Return how many of each there are, at most 1000, as of the last five seconds: one statement."""
+def badges(*, afresh: bool = False) -> Mapping[str, int]:
+    """Return how many of each there are, at most 1000, as of the last five seconds, or now: one statement."""
     key = f"{KEY}.{connection.settings_dict['NAME']}"
-    found: Mapping[str, int] | None = cache.get(key)
+    found: Mapping[str, int] | None = None if afresh else cache.get(key)
     if found is None:
         first, *others = (
             rows().order_by().values_list(Value(name))[: MOST_COUNTED + 1]
@@ -58,7 +58,6 @@ def shown(number: int) -> str:
     return str(number) if number <= MOST_COUNTED else f"more than {MOST_COUNTED}"
 
 
-def badge(name: str) -> str:
-    """Return how many, `999+` where there are more, nothing where there are none."""
-    found = badges().get(name, 0)
-    return "" if not found else str(found) if found <= MOST_COUNTED else f"{MOST_COUNTED}+"
+def badge(number: int) -> str:
+    """Return a bounded number as the sidebar shows it: `999+` where there are more, nothing for none."""
+    return "" if not number else str(number) if number <= MOST_COUNTED else f"{MOST_COUNTED}+"

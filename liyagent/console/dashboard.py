@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from liyagent.approvals.pages import expiry_of
 from liyagent.console import figures
 from liyagent.console.badges import badges, open_requests, shown
 from liyagent.core.moments import age, shown_now, span, when
@@ -116,7 +117,7 @@ def _approvals() -> dict[str, Any]:
         "agent": cell(oldest.agent_key),
         "oldest_url": reverse("admin:approvals_approval_change", args=[oldest.id]),
         "age": pill(span(waited.total_seconds()), WARN if waited > LONG_UNDECIDED else QUIET),
-        "expires": age(oldest.expires_at, now),
+        "expires": expiry_of(oldest),
     }
 
 

@@ -12,10 +12,12 @@ from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.approvals.pages import text_page
 from liyagent.approvals.shown import shortened
 from liyagent.core.errors import LiyagentError
+from liyagent.gateway.outcome import Fate
 from runs.admin import state_of
 from runs.approved_run import loop_of
 from runs.checkpoint import START, sealer_of
 from runs.head import BODIES
+from runs.late_look import FOUND
 from runs.models import Call, Part, Run, RunStatus
 from runs.run_page import place_of
 from runs.unknown import unknown_calls
@@ -33,6 +35,10 @@ WENT_ON = (
     "The run did not wait: its model was told that the call is held, and went on without it. "
     "If you approve, the call is made by a run of its own."
 )
+TO_BE_MADE = (
+    "The run waited for this, and makes the call once a process takes it up: within seconds, while processes run. "
+    "To keep the call from being made, stop the run."
+)
 OVER = "The run that waited for this has ended."
 
 
@@ -46,6 +52,7 @@ class RequestWithRunAdmin(ApprovalAdmin):
         unknown = unknown_of(approval)
         task, why_none = task_of(run)
         shown, left_out = shortened(task)
+        became = call_of(approval, made_in)
         return {
             "run": run,
             "run_state": state_of(run) if run else "",
@@ -56,8 +63,11 @@ class RequestWithRunAdmin(ApprovalAdmin):
             "task": shown,
             "task_left_out": left_out,
             "why_no_task": why_none,
-            "became": call_of(approval, made_in),
-            "replaced_by": replaced_by(approval, made_in),
+            "became": became,
+            "became_in_doubt": became is not None
+            and became.fate == Fate.UNKNOWN.value
+            and became.late_finding != FOUND,
+            "became_link": doubt_link(request, became),
         }
 
     def text_around(self, approval: Approval, asked: str, number: int) -> dict[str, Any] | None:
@@ -74,14 +84,17 @@ def sleep_of(approval: Approval, run: Run | None) -> str:
         return WENT_ON if approval.status == ApprovalStatus.PENDING else WENT_ON.partition(". If")[0] + "."  # fmt: skip
     if run is None or run.is_ended:
         return OVER
+    if approval.status == ApprovalStatus.APPROVED:
+        return TO_BE_MADE
     if approval.status != ApprovalStatus.PENDING:
         return "The run waited for this, and goes on with what was decided."
     return ASLEEP if run.status == RunStatus.WAITING else AWAKE
 
 
 def unknown_of(approval: Approval) -> list[Call]:
-    """Return the calls of unknown outcome of the run and of those of its root, newest first, at most 21."""
+    """Return the calls of unknown outcome of the run and of those of its root, newest first, at most 21; its own is none."""
     rows = unknown_calls().filter(correlation_id=approval.correlation_id)
+    rows = rows.exclude(approval_id=approval.id)
     return list(rows.defer("sealed", "outcome").order_by("-id")[: MOST_UNKNOWN + 1])
 
 
@@ -90,6 +103,13 @@ def unknown_link(request: HttpRequest, call: Call) -> str:
     if not request.user.has_perm("runs.view_run"):
         return ""
     return reverse("admin:runs_run_change", args=[call.run_id]) + place_of(call)
+
+
+def doubt_link(request: HttpRequest, call: Call | None) -> str:
+    """Return where a person says what happened to a call, nothing for those who may not see marked calls."""
+    if call is None or not request.user.has_perm("runs.view_call"):
+        return ""
+    return reverse("admin:runs_call_change", args=[call.pk])
 
 
 def task_of(run: Run | None) -> tuple[str, str]:
@@ -114,11 +134,3 @@ def call_of(approval: Approval, made_in: Run | None) -> Call | None:
     if made_in is not None:
         return calls.filter(run_id=made_in.id, step=1, index=0).first()
     return calls.filter(run_id=approval.run_id, step=approval.step, index=approval.index).first()
-
-
-def replaced_by(approval: Approval, made_in: Run | None) -> str:
-    """Return the address of the request that was filed when this one went stale, nothing where there is none."""
-    runs = [approval.run_id, *([made_in.id] if made_in else [])]
-    rows = Approval.objects.filter(run_id__in=runs, replaces=approval.id)
-    later = rows.values_list("id", flat=True).first()
-    return reverse("admin:approvals_approval_change", args=[later]) if later else ""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
 
-from liyagent.console.badges import badge
+from liyagent.console.badges import badge, badges
 
 # Title, icon, address by name, the permission that shows it, and what is counted beside it.
 Item = tuple[str, str, str, str, str]
@@ -61,20 +62,30 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return what the user may see, with the number of what wants a look."""
+    """Return what the user may see, with the number of what wants a look.
+
+    On the pages of what is counted it is counted afresh: whoever has just decided there sees it.
+    """
+    counts = badges(afresh=any(request.path.startswith(it) for it in _counted_pages()))
     return [
         {
             "title": title,
             "items": [
-                _item(item) for item in items if not item[3] or request.user.has_perm(item[3])
+                _item(item, counts)
+                for item in items
+                if not item[3] or request.user.has_perm(item[3])
             ],
         }
         for title, items in SIDEBAR
     ]
 
 
-def _item(item: Item) -> dict[str, Any]:
+def _counted_pages() -> list[str]:
+    return [reverse(item[2]) for _, items in SIDEBAR for item in items if item[4]]
+
+
+def _item(item: Item, counts: Mapping[str, int]) -> dict[str, Any]:
     title, icon, address, _, counted = item
     shown = {"title": title, "icon": icon, "link": reverse(address)}
-    found = badge(counted) if counted else ""
+    found = badge(counts.get(counted, 0))
     return {**shown, "badge": found, "badge_variant": "danger"} if found else shown

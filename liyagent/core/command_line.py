@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from django.core.management import CommandParser, execute_from_command_line
 from django.db import Error, OperationalError
@@ -16,13 +18,16 @@ from liyagent.core.tables import visible
 
 LONGEST_LINE = 1000
 SERVER_ADVICE = "check DATABASE_URL and that the server runs"
+# As a shell tells of what a closed pipe ended.
+PIPE_CLOSED = 128 + signal.SIGPIPE
 OTHER_ADVICE = "check that `manage.py migrate` was run; `--traceback` shows where it happened"
 
 
-def run(arguments: Sequence[str]) -> str | None:
+def run(arguments: Sequence[str]) -> str | int | None:
     """Carry a command out; return the one line that says what was wrong, None where nothing was.
 
-    With `--traceback` among the arguments, what was wrong is raised.
+    Where nobody reads the output any more, as behind `| head`, it ends with the exit code 141 and says nothing. With
+    `--traceback` among the arguments, what was wrong is raised.
     """
     try:
         _check_text(arguments)
@@ -30,9 +35,7 @@ def run(arguments: Sequence[str]) -> str | None:
             raise OutputRefused(
                 "standard output is closed; send it to /dev/null if nobody reads it"
             )
-        with _one_line_for_wrong_usage():
-            execute_from_command_line(list(arguments))
-        sys.stdout.flush()
+        _carry_out(arguments)
     except LiyagentError as error:
         _raise_if_asked(arguments)
         return _line(f"{error.code}: {error}")
@@ -43,10 +46,24 @@ def run(arguments: Sequence[str]) -> str | None:
         _raise_if_asked(arguments)
         return _line(f"database.refused: {error}; {OTHER_ADVICE}")
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and _is_unread(sys.stdout):
+            _throw_away_output()
+            return PIPE_CLOSED
         _raise_if_asked(arguments)
         _throw_away_output()
         return _line(f"system.refused: {error}; `--traceback` shows where it happened")
     return None
+
+
+def _carry_out(arguments: Sequence[str]) -> None:
+    """What is written is written before it ends, also where a help does: what is not, is told of here."""
+    with _one_line_for_wrong_usage():
+        try:
+            execute_from_command_line(list(arguments))
+        except SystemExit:
+            sys.stdout.flush()
+            raise
+    sys.stdout.flush()
 
 
 @contextmanager
@@ -68,6 +85,13 @@ def _one_line_for_wrong_usage() -> Iterator[None]:
 def _is_closed(stream: object) -> bool:
     """Python has no stream for a file number that was closed before it began, whatever its types say."""
     return stream is None
+
+
+def _is_unread(stream: TextIO) -> bool:
+    """Whether it is a pipe that nobody reads any more: a connection that broke raises the same."""
+    looked = select.poll()
+    looked.register(stream.fileno(), select.POLLOUT)
+    return any(told & select.POLLERR for _, told in looked.poll(0))
 
 
 def _throw_away_output() -> None:

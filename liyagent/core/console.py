@@ -19,6 +19,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from liyagent.core.errors import LiyagentError
 from liyagent.core.forms import PlainJSONField
 from liyagent.core.paging import BoundedPaginator
+from liyagent.core.tables import cell
 
 LONGEST_REASON = 500
 
@@ -61,6 +62,8 @@ class ConsoleAdmin(ThemedAdmin):  # type: ignore[misc]
     list_disable_select_all = True
     # What an empty list says where nothing was chosen.
     words_if_empty = "There is nothing here yet."
+    # What to do where a page of a row that is not there is asked for.
+    words_if_not_found = "It is not in this list, or was never there."
 
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any]
@@ -78,6 +81,14 @@ class ConsoleAdmin(ThemedAdmin):  # type: ignore[misc]
         if row is None:
             raise Http404
         return row
+
+    def _get_obj_does_not_exist_redirect(
+        self, request: HttpRequest, opts: Any, object_id: str
+    ) -> HttpResponse:
+        """As Django's, to the list, with what to do."""
+        told = f"There is no {opts.verbose_name} {cell(object_id[:100])}. {self.words_if_not_found}"
+        self.message_user(request, told, messages.WARNING)
+        return HttpResponseRedirect(self.list_address())
 
     def list_address(self) -> str:
         """Return the address of the list."""

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 ASKED_EVERY_SECONDS = 10.0
 STEPS = ((90, 1, "s"), (90 * 60, 60, "min"), (48 * 3600, 3600, "h"))
+IN_WORDS = {"s": "second", "min": "minute", "h": "hour", "d": "day"}
 DAY = 86_400
 
 _told: dict[str, tuple[float, datetime]] = {}
@@ -37,6 +38,12 @@ def span(seconds: float) -> str:
         if seconds < below:
             return f"{int(seconds / unit)} {name}"
     return f"{int(seconds / DAY)} d"
+
+
+def span_in_words(seconds: float) -> str:
+    """Return a duration as a sentence has it, such as `45 seconds`, `1 hour` or `6 days`."""
+    number, _, unit = span(seconds).partition(" ")
+    return f"{number} {IN_WORDS[unit]}{'' if number == '1' else 's'}"
 
 
 def age(moment: datetime, now: datetime) -> str:

@@ -73,8 +73,15 @@ class Sessions:
         return session is not None and session.is_open and is_fresh
 
     async def open(self, address: Address) -> None:
-        """Open the session if there is none; what went wrong is told by the call that needs it."""
-        await self._session(address)
+        """Open the session if there is none; what went wrong is told by the call that needs it.
+
+        One that was cut off while it opened is opened once more: nothing of a call has left yet.
+        """
+        session = await self._session(address)
+        failed_by_itself = not session.is_open and self._sessions.get(address) is session
+        if failed_by_itself and address.transport != Transport.STDIO:
+            self._drop(session)
+            await self._session(address)
         if address.oauth is not None:
             with contextlib.suppress(LiyagentError):
                 await self._tokens.token(address.oauth)

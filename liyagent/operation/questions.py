@@ -6,6 +6,7 @@ Counts stop at a limit in the order of an index. What has ended is not counted: 
 from __future__ import annotations
 
 from liyagent.operation.readings import MOST_COUNTED
+from runs.unsettled import UNSETTLED_SQL
 
 NONE = "'{}'::text[]"
 
@@ -68,7 +69,7 @@ WITH begun AS MATERIALIZED (
 open AS MATERIALIZED (
     SELECT it.number, it.since FROM begun CROSS JOIN LATERAL (
         SELECT count(*) AS number, min(c.marked_at) AS since FROM runs_call c
-        WHERE c.run_id = begun.id AND c.fate = '' OFFSET 0) AS it)
+        WHERE c.run_id = begun.id AND {UNSETTLED_SQL} OFFSET 0) AS it)
 SELECT 'writes_in_doubt', {NONE}, coalesce(sum(number), 0)::float FROM open
 UNION ALL SELECT 'write_in_doubt_oldest_seconds', {NONE},
     coalesce(extract(epoch FROM liyagent_now() - min(since)), 0)::float FROM open

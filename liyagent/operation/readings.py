@@ -47,7 +47,7 @@ READINGS: Mapping[str, Reading] = {
         told="Events of running runs that could not be written, not yet told of by a gap."
     ),
     "writes_in_doubt": Reading(
-        told="Marked writes of runs not ended whose outcome is not stored: on their way, or left by a dead attempt."
+        told="Writes of runs not ended that were sent, or are about to be, and whose outcome is not stored; those held for a person are not."
     ),
     "write_in_doubt_oldest_seconds": Reading(
         told="Seconds since the first mark of the oldest write in doubt; 0 where there is none."

@@ -95,9 +95,11 @@ END $$;
 
 -- The one decision: approved, rejected, expired or withdrawn, whoever comes first. No row: nothing was changed, and the
 -- caller rolls back the wake. `p_digest` is what the decider was shown, '' where nobody decides. The head of a run that
--- ended is locked too: of its events missing, one flush tells.
+-- ended is locked too: of its events missing, one flush tells. `p_also_approved`: one that was approved, and is not on its
+-- way yet, is decided anew.
 CREATE FUNCTION liyagent_decide(
-    p_approval uuid, p_status text, p_by text, p_reason text, p_digest text, p_tells boolean DEFAULT true
+    p_approval uuid, p_status text, p_by text, p_reason text, p_digest text, p_tells boolean DEFAULT true,
+    p_also_approved boolean DEFAULT false
 ) RETURNS TABLE (run uuid, waits boolean) LANGUAGE plpgsql AS $$
 DECLARE v_run uuid; v approvals_approval; v_head runs_run; v_now timestamptz := liyagent_now();
 BEGIN
@@ -108,7 +110,7 @@ BEGIN
     UPDATE approvals_approval a SET status = p_status, decided_at = v_now, decided_by = p_by,
             decision_reason = p_reason,
             settled_reason = CASE WHEN p_status = 'approved' THEN '' ELSE p_reason END
-        WHERE a.id = p_approval AND a.status = 'pending'
+        WHERE a.id = p_approval AND (a.status = 'pending' OR p_also_approved AND a.status = 'approved')
             AND (p_digest = '' OR a.digest = p_digest)
             AND (p_status NOT IN ('approved', 'rejected') OR a.expires_at > v_now)
             AND (p_status <> 'expired' OR a.expires_at <= v_now)

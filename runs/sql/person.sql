@@ -4,7 +4,8 @@
 -- Settle a call of unknown outcome: one conditional update, whoever comes first. An unsettled mark is its run's own: that
 -- attempt's next write settles it, and its head's seal names it. No row: nothing was changed. `p_key_id` is the key that
 -- `p_outcome` is sealed with; a run that was sealed anew meanwhile is left alone. Where the call happened, requests that
--- wait because of it are withdrawn and their runs woken; where it did not they stay with those who decide: `waiting`.
+-- wait because of it are withdrawn and their runs woken, those too that somebody approved of what nobody knew then and that
+-- are not on their way yet; where it did not they stay with those who decide: `waiting`.
 -- Before the mark's own deadline nobody knows that it did not: a process that stalls may still send (`tests/model/in_flight.pml`).
 -- One that was proven dead has no row any more.
 CREATE FUNCTION liyagent_settle_by_person(
@@ -21,7 +22,8 @@ BEGIN
         FROM runs_run r
         JOIN runs_call c ON c.run_id = r.id AND c.step = r.model_steps AND c.fate = '' AND c.intent = 'held'
             AND c.intent_digest = v_call.intent_digest
-        JOIN approvals_approval a ON a.id = c.approval_id AND a.status = 'pending' AND a.gate = 'same_intent'
+        JOIN approvals_approval a ON a.id = c.approval_id AND a.gate = 'same_intent'
+                AND (a.status = 'pending' OR a.status = 'approved' AND p_fate = 'done')
         WHERE r.correlation_id = v_call.correlation_id AND r.ended_at IS NULL;
     PERFORM 1 FROM runs_run r WHERE r.id = v_call.run_id OR r.id = ANY (v_runs) ORDER BY r.id FOR NO KEY UPDATE;
     SELECT r.* INTO v_head FROM runs_run r WHERE r.id = v_call.run_id AND r.key_id = p_key_id;
@@ -39,7 +41,7 @@ BEGIN
     IF p_fate = 'done' THEN
         v_told := left(format('call %s, the same as this one, happened: %s', p_call, p_reason), 500);
         FOREACH v_one IN ARRAY v_held LOOP
-            PERFORM 1 FROM liyagent_decide(v_one, 'withdrawn', p_by, v_told, '');
+            PERFORM 1 FROM liyagent_decide(v_one, 'withdrawn', p_by, v_told, '', true, true);
             IF FOUND THEN v_withdrawn := v_withdrawn || v_one; END IF;
         END LOOP;
         v_held := '{}';

@@ -31,7 +31,16 @@ ARGUMENTS = (
 WIDTH, HEIGHT = 1280, 800
 # Pictures of the pages are kept there, where it is set.
 SHOTS = os.environ.get("SHOTS", "")
+# What a page was still fetching when it was left.
+LEFT = "net::ERR_ABORTED"
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+# The tables that leave their card, or the list's frame, beyond its right edge.
+TOO_WIDE = """
+[...document.querySelectorAll('.liy-card table, .liy-step table, table#result_list')].filter(it => {
+    const frame = it.closest('.liy-card, .liy-step') || it.parentElement;
+    return it.getBoundingClientRect().right > frame.getBoundingClientRect().right + 0.5;
+}).map(it => (it.closest('[id]') || it).id)
+"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,6 +64,8 @@ class Console:
         assert self.said == [], (path, self.said)
         beyond = self.page.evaluate(OVERFLOW)
         assert beyond == 0, f"{path} is {beyond} pixels too wide"
+        if self.page.viewport_size == {"width": WIDTH, "height": HEIGHT}:
+            assert self.page.evaluate(TOO_WIDE) == [], f"tables of {path} are too wide"
 
     def picture(self, name: str) -> None:
         """Keep what is seen, and all of the page."""
@@ -100,7 +111,10 @@ def console(scene: Scene, browser: Browser) -> Iterator[Console]:
         lambda it: console.said.append(f"{it.status}: {it.url}") if it.status >= 400 else None,
     )
     page.on("pageerror", lambda it: console.said.append(f"error: {it}"))
-    page.on("requestfailed", lambda it: console.said.append(f"failed: {it.url} {it.failure}"))
+    page.on(
+        "requestfailed",
+        lambda it: console.said.append(f"failed: {it.url} {it.failure}") if it.failure != LEFT else None,
+    )  # fmt: skip
     page.on(
         "request",
         lambda it: console.said.append(f"asked {it.url}") if urlsplit(it.url).netloc not in {ours, ""} else None,

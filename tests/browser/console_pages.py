@@ -73,6 +73,21 @@ def test_what_happened_to_a_write_is_asked_for_beside_what_is_known(console: Con
         console.open(address)
 
 
+def test_a_run_that_waits_leads_to_what_it_waits_for(console: Console) -> None:
+    console.open("/admin/runs/run/?status=waiting", "runs-waiting")
+    page = console.page
+    request = f"/admin/approvals/approval/{console.scene.requests['plain']}/change/"
+    assert page.locator(f'#result_list a[href="{request}"]').count() == 1
+    console.open(
+        str(page.locator("#result_list tbody th a").first.get_attribute("href")), "run-waiting"
+    )
+    assert "waits for a person to decide" in page.inner_text("#waits")
+    assert page.locator(f'#waits a[href="{request}"]').count() == 1
+    assert "waits for approval" in page.inner_text("#steps")
+    console.open("/admin/runs/call/")
+    assert "held" not in " ".join(page.locator("#result_list").all_inner_texts())
+
+
 def test_what_was_done_stands_on_one_line_in_the_audit_log(console: Console) -> None:
     console.open("/admin/audit/auditrow/")
     heights = console.page.eval_on_selector_all(
@@ -147,6 +162,55 @@ def test_the_inbox_and_a_long_value_fit_a_phone(console: Console) -> None:
         console.open(f"/admin/approvals/approval/{long}/change/?show=1", "request-text-phone")
     finally:
         console.page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+
+
+def test_a_refused_form_says_why_where_it_is_seen_first(console: Console) -> None:
+    twin = console.scene.requests["twin"]
+    console.open(f"/admin/approvals/approval/{twin}/change/")
+    page = console.page
+    page.fill("#reject input[name=reason]", "wrong " * 100)
+    page.click("#reject button")
+    page.wait_for_load_state("networkidle")
+    # The refusal itself is what the browser's console tells of.
+    assert {it.partition(":")[0] for it in console.said} == {"error", "400"}
+    console.said.clear()
+    console.check("a refused form")
+    console.picture("request-refused")
+    box = page.locator("#refused").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < HEIGHT
+    assert page.evaluate("window.scrollY") == 0
+    assert page.input_value("#reject input[name=reason]") == "wrong " * 100
+    page.click("#refused a")
+    console.picture("request-refused-mended")
+
+
+def test_a_change_of_policies_is_seen_before_the_decision(console: Console) -> None:
+    console.open("/admin/approvals/approval/", "inbox")
+    assert "policies changed: approved, it asks again" in console.page.inner_text("#result_list")
+    console.open(f"/admin/approvals/approval/{console.scene.requests['long']}/change/")
+    box = console.page.locator("#changed").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < HEIGHT
+    for status in ("approved", "consumed", "rejected", "stale", "all"):
+        console.open(f"/admin/approvals/approval/?status={status}", f"inbox-{status}")
+    for name in ("stale", "approved"):
+        address = f"/admin/approvals/approval/{console.scene.requests[name]}/change/"
+        console.open(address, f"request-{name}")
+
+
+def test_a_request_is_withdrawn(console: Console) -> None:
+    long = console.scene.requests["long"]
+    console.open(f"/admin/approvals/approval/{long}/change/")
+    page = console.page
+    page.click("#withdraw summary")
+    console.picture("request-withdraw")
+    page.fill("#withdraw input[name=reason]", "not needed any more")
+    page.click("#withdraw button")
+    page.wait_for_load_state("networkidle")
+    console.check("a withdrawal")
+    assert "Withdrawn jira/create_issue" in page.inner_text("body")
+    console.open("/admin/approvals/approval/?status=withdrawn", "inbox-withdrawn")
 
 
 def test_a_request_is_rejected_with_a_reason(console: Console) -> None:

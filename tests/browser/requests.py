@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from hashlib import sha256
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,6 +17,8 @@ from liyagent.core.seal import Keyring
 from tests.processes.place import Place
 from tests.trials.scripts import AGENTS
 
+# Of no policies that ever were in force.
+OTHER_POLICIES = "c" * 64
 HELD = "UPDATE agents_agent SET write_posture = 'hold', may_wait = true WHERE key = %s"
 FILED = """
 INSERT INTO approvals_approval (id, kind, status, run_id, correlation_id, step, index, run_waits, mission, agent_key, entry,
@@ -26,6 +29,12 @@ SELECT %(id)s, 'call', 'pending', r.id, r.correlation_id, 1, %(index)s, true, r.
     %(sealed)s, %(key)s, liyagent_now() - interval '100 minutes', liyagent_now() + %(left)s::interval, '', '', ''
 FROM runs_run r WHERE r.id = %(run)s
 """
+DECIDED = """
+UPDATE approvals_approval SET status = 'approved', decided_at = liyagent_now(), decided_by = 'olga', decision_reason = 'looks right'
+    WHERE id = %s
+"""
+STALE = "UPDATE approvals_approval SET status = 'stale', settled_reason = 'changed since it was approved: the policies' WHERE id = %s"
+REPLACES = "UPDATE approvals_approval SET replaces = %s WHERE id = %s"
 CEILING = {"patterns": ["jira/*"], "permission": "jira.write", "run_as": "svc-jira", "policies": ["let-writes-through"]}  # fmt: skip
 DEEP = {"fields": {"project": {"key": "OPS"}, "labels": ["db", "urgent"], "watchers": [{"name": "rita", "notify": True}]}}  # fmt: skip
 # The letters after U+202E are shown in the other direction by whatever obeys it.
@@ -54,19 +63,35 @@ LONG: dict[str, Any] = {
 
 
 def file_requests(place: Place, *, unknown: UUID) -> dict[str, UUID]:
-    """File them: `plain` by a run that sleeps on it; `hostile`, `twin` and `long` by a run with an unknown write."""
+    """File them: `plain` by a run that sleeps on it; `hostile`, `twin` and `long` by a run with an unknown write.
+
+    `long` was asked under other policies than those in force, in place of `stale`; `approved` is not made yet.
+    """
     with psycopg.connect(place.stage.database_url, autocommit=True) as connection:
         connection.execute(HELD, [AGENTS["readable"]])
         (run,) = place.start_runs("readable", at="B")
         place.until(lambda: place.heads([run])[0]["status"] == "waiting", "a run that waits")
         plain = place.one("SELECT id FROM approvals_approval WHERE run_id = %s", run)
         ring = _ring(place.stage.env["LIYAGENT_SEAL_KEYS"])
+        text = place.one("SELECT text FROM gateway_policy WHERE is_active AND id > %s", 0)
+        now = sha256(text.encode()).hexdigest()
         filed = {
-            name: _file(connection, ring, run_id=unknown, index=index, args=args, left=left)
-            for index, (name, args, left) in enumerate(
-                (("hostile", HOSTILE, "40 minutes"), ("twin", HOSTILE, "6 days"), ("long", LONG, "6 days")), 5
+            name: _file(connection, ring, run_id=unknown, index=index, args=args, left=left, policy=policy)
+            for index, (name, args, left, policy) in enumerate(
+                (
+                    ("hostile", HOSTILE, "40 minutes", now),
+                    ("twin", HOSTILE, "6 days", now),
+                    ("long", LONG, "6 days", OTHER_POLICIES),
+                    ("stale", DEEP, "6 days", OTHER_POLICIES),
+                    ("approved", DEEP, "6 days", now),
+                ),
+                5,
             )
         }  # fmt: skip
+        for status in ("approved", "stale"):
+            connection.execute(DECIDED, [filed[status]])
+        connection.execute(STALE, [filed["stale"]])
+        connection.execute(REPLACES, [filed["stale"], filed["long"]])
     return {"plain": plain, **filed}
 
 
@@ -75,8 +100,8 @@ def _ring(text: str) -> Keyring:
     return Keyring(tuple((name, base64.b64decode(key)) for name, _, key in pairs))
 
 
-def _file(connection: psycopg.Connection, ring: Keyring, *, run_id: UUID, index: int, args: dict[str, Any], left: str) -> UUID:  # fmt: skip
-    approval, policy = uuid4(), "c" * 64
+def _file(connection: psycopg.Connection, ring: Keyring, *, run_id: UUID, index: int, args: dict[str, Any], left: str, policy: str) -> UUID:  # fmt: skip
+    approval = uuid4()
     agent = connection.execute("SELECT agent_key FROM runs_run WHERE id = %s", [run_id]).fetchone()
     assert agent is not None
     sealer = ring.sealer(key_id=ring.newest, run_id=approval, format_number=FORMAT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,20 @@ def test_the_demos_policy_stays_in_force_beside_the_documents(shell: Shell) -> N
     text = Policy.objects.get(is_active=True).text
     assert "demo-agents-use-demo-vendors" in text
     assert "first-agent-reads" in text
+
+
+@pytest.mark.parametrize("was_there", [False, True])
+def test_the_key_s_file_is_its_owner_s_alone(tmp_path: Path, was_there: bool) -> None:
+    """Typed in a real shell, whatever its mask is, and where an older file is there."""
+    (tmp_path / ".liyagent").mkdir()
+    kept = tmp_path / ".liyagent" / "api-key"
+    if was_there:
+        kept.write_text("old")
+        kept.chmod(0o644)
+    lines = [it for it in commands_of(DOCUMENT) if it.endswith(".liyagent/api-key")]
+    script = "\n".join(["umask 000", "liyagent() { echo secret; }", *lines])
+    subprocess.run(["/bin/sh", "-ec", script], cwd=tmp_path, check=True)
+    assert (kept.stat().st_mode & 0o777, kept.read_text()) == (0o600, "secret\n")
 
 
 def test_the_last_change_of_the_document_makes_the_operation_a_read(shell: Shell) -> None:

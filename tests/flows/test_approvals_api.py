@@ -287,6 +287,7 @@ def test_a_request_replayed_is_answered_with_what_is_settled(held: World, dora: 
     assert held.process().carry().status == "answered"
     later = dora.post(*sent)
     assert (later.status, later.data["status"]) == (200, "consumed")
+    assert later.data["settled_at"] >= later.data["consumed_at"]
     assert held.vendor.received == ["keyed"]
 
 
@@ -359,7 +360,10 @@ def test_an_id_that_is_none_is_not_found(dora: Api, verb: str) -> None:
     body = {"reason": "r"} if verb == "withdraw" else {"reason": "r", "digest": "d"}
     answer = dora.post(f"{LIST}/{NONE}/{verb}", body)
     assert (answer.status, answer.data["code"]) == (404, "approval.not_found")
-    assert dora.post(f"{LIST}/7/{verb}", body).status == 404
+    assert "GET /api/approvals?status=pending" in answer.data["detail"]
+    answer = dora.post(f"{LIST}/7/{verb}", body)
+    assert (answer.status, answer.data["code"]) == (404, "not_found")
+    assert "see /api/approvals for what there is" in answer.data["detail"]
     assert dora.get(f"{LIST}/{NONE}").data["code"] == "approval.not_found"
 
 
@@ -425,3 +429,40 @@ def test_a_request_that_went_stale_names_the_one_that_was_filed_in_its_place(
     answer = dora.post(address(first, "reject"), decision(first))
     assert (answer.status, answer.data["code"]) == (409, "approval.already_decided")
     assert "stale" in answer.data["detail"]
+    replayed = dora.post(address(first, "approve"), decision(first))
+    assert (replayed.status, replayed.data["status"]) == (200, "stale")
+    assert "policies" in replayed.data["settled_reason"]
+    assert (replayed.data["replaced_by"], replayed.data["settled_at"]) == (
+        str(second.id),
+        told["settled_at"],
+    )
+
+
+def test_what_went_stale_in_the_run_that_was_to_make_it_names_what_replaced_it(
+    held: World, dora: Api
+) -> None:
+    first = ask(held, waits=False, n=1)
+    assert dora.post(address(first, "approve"), decision(first)).status == 200
+    held.sql("UPDATE gateway_policy SET text = %s", f'@id("new")\n{PERMIT}')
+    held.process().carry()
+    (second,) = Approval.objects.filter(replaces=first.id)
+    assert second.run_id != first.run_id
+    assert dora.get(address(first)).data["replaced_by"] == str(second.id)
+
+
+def test_that_an_approval_would_ask_anew_is_told_before_it_is_given(held: World, dora: Api) -> None:
+    approval = ask(held, n=1)
+    assert told_changed(dora, approval) == [False, False]
+    held.sql("UPDATE gateway_policy SET text = %s", f'@id("new")\n{PERMIT}')
+    assert told_changed(dora, approval) == [True, True]
+    answer = dora.post(address(approval, "approve"), decision(approval))
+    assert answer.data["policies_changed"] is True
+    assert held.process().carry().status == "waiting"
+    assert told_changed(dora, approval) == [False, False]
+    assert told_changed(dora, Approval.objects.get(status="pending")) == [False, False]
+
+
+def told_changed(api: Api, approval: Approval) -> list[bool]:
+    rows = {it["id"]: it for it in api.get(LIST).data["approvals"]}
+    shown = api.get(address(approval)).data
+    return [rows[str(approval.id)]["policies_changed"], shown["policies_changed"]]

@@ -150,3 +150,27 @@ def test_what_is_wrong_is_one_line(held: World, words: list[str]) -> None:
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
     assert "Traceback" not in done.stderr
+
+
+def test_changed_policies_are_told_before_a_decision_and_a_stale_request_after_it(
+    held: World, dora: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    approval, other = ask(held, n=1), ask(held, n=1)
+    assert "policies have changed" not in typed(capsys, "list") + typed(
+        capsys, "show", str(other.id)
+    )
+    rows = [line.split()[-4:-1] for line in typed(capsys, "list").splitlines()[1:]]
+    assert rows == [[str(it.run_id), "1.0", it.digest[:8]] for it in (approval, other)]
+    decision = ("approve", str(approval.id), "--reason", "r", "--user", dora)
+    typed(capsys, *decision)
+    held.sql("UPDATE gateway_policy SET text = text || '\n// another text'")
+    assert held.process().carry().status == "waiting"
+    later = Approval.objects.get(replaces=approval.id)
+    listed = typed(capsys, "list")
+    assert "approved, it is not made, and is asked for anew" in listed
+    marked = {line.split()[0]: line.endswith("changed") for line in listed.splitlines()[1:3]}
+    assert marked == {str(other.id): True, str(later.id): False}
+    assert "the policies have changed since" in typed(capsys, "show", str(other.id))
+    again = typed(capsys, *decision)
+    assert "is stale: changed since it was approved: the policies" in again
+    assert f"asked anew as {later.id}" in again

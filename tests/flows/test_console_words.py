@@ -91,14 +91,14 @@ def test_an_empty_list_says_what_that_means(root: Client, address: str) -> None:
     page = words(html(root, f"{address}/"))
     assert EMPTY[address] in page
     assert "yielded" not in page
-    assert "show all" not in page.lower()
+    assert "clear search and filters" not in page.lower()
 
 
 def test_a_choice_that_nothing_matches_says_so(root: Client) -> None:
     for asked in ("runs/call/?doubt=found", "runs/run/?q=INC-7", "runs/run/?status=failed"):
         page = words(html(root, asked))
         assert "Nothing in this list matches what was chosen." in page, asked
-        assert "show all" in page
+        assert "clear search and filters" in page
         assert "No write is in doubt" not in page
 
 

@@ -176,7 +176,7 @@ def test_an_open_mark_says_that_its_run_settles_it(settler: Api, agent: Agent) -
         run, number=1, fate="", settlement="", late_finding="", intent="held", approval_id=uuid4()
     )
     told = settler.get(f"/api/calls/{held.id}").data
-    assert told["known"] == "It was not sent: it is held for a person."
+    assert (told["state"], told["known"]) == ("waits", "It was not sent: it is held for a person.")
 
 
 def test_exact_arguments_are_for_who_may_read_words_and_a_missing_key_is_told(
@@ -275,6 +275,8 @@ def test_a_look_is_asked_for_where_the_tool_can_be_read_back(settler: Api, agent
     forget_contracts()
     call = doubt(ended_run(), late_finding="not_found")
     assert "showed no single record" in settler.get(f"/api/calls/{call.id}").data["known"]
+    Call.objects.update(late_finding="not_asked")
+    assert "could not be asked for a day" in settler.get(f"/api/calls/{call.id}").data["known"]
     answer = settler.post(f"/api/calls/{call.id}/look-again", REASON)
     assert (answer.status, answer.data["late_finding"]) == (200, "")
     assert answer.data["late_look_at"] is not None
@@ -316,6 +318,7 @@ class TestOfMany:
     def cloned_from(self, migrated_template: Template) -> str:
         return template_of_many(migrated_template)
 
+    @pytest.mark.timeout(240)  # for the filling
     def test_ten_in_doubt_cost_ten(self, fresh_db: FreshDatabase) -> None:
         with psycopg.connect(fresh_db.url, autocommit=True) as filling:
             filling.execute(CALLS)

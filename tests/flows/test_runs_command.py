@@ -62,6 +62,8 @@ def test_a_run_is_started_waited_for_listed_and_shown(
         "UNKNOWN",
         "MISSION",
         "CREATED",
+        "WAITS",
+        "FOR",
     ]
     assert row.split()[:6] == [str(run.id), "answered", "triage", "2", "0", "0"]
     call_command("runs", "show", str(run.id))

@@ -11,6 +11,7 @@ from tests.guards.alone import ALONE
 from tests.guards.approvals import APPROVALS
 from tests.guards.delegation import DELEGATION
 from tests.guards.doubts import DOUBTS
+from tests.guards.filing import FILING
 from tests.guards.guard import Guard
 from tests.guards.keeping import KEEPING
 from tests.guards.models import MODELS
@@ -496,5 +497,6 @@ END $$;
     ),
     *AHEAD,
     *DOUBTS,
+    *FILING,
     *TOOL_GUARDS,
 )

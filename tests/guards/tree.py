@@ -21,7 +21,8 @@ NOT_COPIED = shutil.ignore_patterns(
     ".git", ".venv", ".liyagent", "__pycache__", "*_cache", "staticfiles", "docs"
 )
 FAILED = re.compile(r"^FAILED (\S+)", re.MULTILINE)
-TIMEOUT_SECONDS = 30
+# A busy machine is no reason to call a guard unshown; what hangs without its guard waits this long.
+TIMEOUT_SECONDS = 90
 SOME_FAILED = 1
 TAIL_CHARACTERS = 1500
 

@@ -30,35 +30,45 @@ def vendors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VendorProcess]
 
 
 @pytest.fixture(scope="session")
-def furnished(
-    migrated_template: Template,
-    vendors: VendorProcess,
-    worker_id: str,
-    django_db_blocker: DjangoDbBlocker,
-) -> Iterator[str]:
-    """A database with servers, contracts and people, to clone from; made once."""
-    name = f"{OURS}_attacked_{worker_id}"
-    migrated_template.clone(name)
-    with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
-        close_connections()
-        patch.setitem(connections["default"].settings_dict, "NAME", name)
-        site.furnish(vendors)
-        close_connections()
-    yield name
-    migrated_template.drop(name)
-
-
-@pytest.fixture
-def cloned_from(furnished: str) -> str:
-    """Each test has a copy of the furnished database."""
-    return furnished
-
-
-@pytest.fixture(scope="session")
 def model() -> Iterator[ObedientServer]:
     """The model that obeys."""
     with ObedientServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def furnished(
+    migrated_template: Template,
+    vendors: VendorProcess,
+    model: ObedientServer,
+    worker_id: str,
+    django_db_blocker: DjangoDbBlocker,
+) -> Iterator[dict[bool, str]]:
+    """Databases with servers, contracts and people, to clone from, made once: with every gate in force, and with none."""
+    bare, gated, open_ = (f"{OURS}_{it}_{worker_id}" for it in ("furnished", "gated", "ungated"))
+    made: list[str] = []
+
+    def make(name: str, source: str, fill: Callable[[], None]) -> None:
+        migrated_template.clone(name, source=source)
+        made.append(name)
+        with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
+            close_connections()
+            patch.setitem(connections["default"].settings_dict, "NAME", name)
+            fill()
+            close_connections()
+
+    make(bare, migrated_template.name, lambda: site.furnish(vendors))
+    make(gated, bare, lambda: site.gate(model.base_url))
+    make(open_, bare, lambda: site.ungate(model.base_url))
+    yield {True: gated, False: open_}
+    for name in made:
+        migrated_template.drop(name)
+
+
+@pytest.fixture
+def cloned_from(furnished: dict[bool, str], request: pytest.FixtureRequest) -> str:
+    """Each test has a copy of the database with the gates that it asks for."""
+    return furnished["with_gates" in request.fixturenames]
 
 
 @pytest.fixture
@@ -66,7 +76,8 @@ def with_gates(fresh_db: FreshDatabase, vendors: VendorProcess, model: ObedientS
     """Carry an attack out while every gate is in force."""
 
     def go(case: Case) -> Evidence:
-        site.gate(model.base_url, **case.agent)
+        if case.agent:
+            site.gate(model.base_url, **case.agent)
         return Attack(case, vendors).carry_out()
 
     return go
@@ -79,7 +90,8 @@ def without_gates(
     """Carry an attack out where everything is permitted."""
 
     def go(case: Case) -> Evidence:
-        site.ungate(model.base_url, **case.agent)
+        if case.agent:
+            site.ungate(model.base_url, **case.agent)
         return Attack(case, vendors).carry_out()
 
     return go

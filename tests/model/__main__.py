@@ -19,11 +19,11 @@ from tests.model.verdict import BREAKS, HOLDS, Seen, line_of, seen_in
 
 HERE = Path(__file__).resolve().parent
 WORKERS = 2
-MOST_SECONDS = 60
+MOST_SECONDS = 300
 # Safety alone is claimed; that nothing waits for ever is an assertion at a `timeout`.
 COMPILE = ("cc", "-w", "-DSAFETY", "-DMEMLIM=1500", "-o", "pan", "pan.c")
-# What breaks does so early: there the compiler's time is most of it.
-OPTIMIZED = {HOLDS: "-O2", BREAKS: "-O1"}
+# What breaks does so early: there the compiler's time is most of it. -O2 compiles twice as long as -O1 and is no faster.
+OPTIMIZED = {HOLDS: "-O1", BREAKS: "-O0"}
 # -E: a process that waits at the end is no error; -b: reaching the depth is one.
 SEARCH = ("./pan", "-E", "-b", "-m100000", "-w22")
 

@@ -29,7 +29,7 @@ byte now, renew_by = LEASE;                              /* of process 0; proces
 bool alive[2] = true;
 byte effects, first_effect_at;                           /* the vendor's ledger */
 bool did_not, repeated, was_ended, not_found;
-byte counted;                                            /* attempts whose loss was counted, a bit each */
+byte takes, counted;                                     /* of whoever looks on: takes whose loss was counted, a bit each */
 
 #define lease_end(me)   ((me) == 0 -> renew_by : now + LEASE)
 #define later(a, b) ((a) > (b) -> (a) : (b))
@@ -121,7 +121,7 @@ proctype Thread(byte me) {
 idle:
   atomic { (alive[me] && status == queued && not_before <= now && lease_end(me) > now) ->
     assert(!was_ended);             /* what has ended is not carried again */
-    status = running; holder = me; attempt = raised; not_before = 0; my_attempt = attempt }
+    status = running; holder = me; attempt = raised; takes++; not_before = 0; my_attempt = attempt }
   atomic { alive[me];               /* runs/checkpoint.py load: of this attempt, else LostLease */
     if :: status == running && attempt == my_attempt -> my_sequence = sequence; found = fate :: else -> goto lost fi;
     if :: losses > MOST_LOSSES -> goto finish            /* ruling 11: unopened */
@@ -199,25 +199,25 @@ lost:
 
 /* Ruling 12: two look at once. What was seen is claimed a moment later, whatever has come between. */
 proctype Sweep() {
-  byte seen, seen_attempt;
+  byte seen, seen_take;
 look:
   atomic { (status == running && (!alive[holder] || lease_end(holder) < now)) ->
     seen = holder;
 #ifdef WITHOUT_COMPARE
-    seen_attempt = attempt
+    seen_take = takes
 #endif
   }
   atomic {
     if :: still_lost(seen) ->
 #ifndef WITHOUT_COMPARE
-          seen_attempt = attempt;
+          seen_take = takes;
 #endif
-          assert(!(counted & (1 << seen_attempt)));      /* one loss, counted once */
-          counted = counted | (1 << seen_attempt);
+          assert(!(counted & (1 << seen_take)));      /* one loss, counted once */
+          counted = counted | (1 << seen_take);
           settle_after = waits((alive[seen] -> NOBODY : seen));          /* by proof, or by lapse */
           status = queued; holder = NOBODY; losses++
        :: else fi;
-    seen = 0; seen_attempt = 0; goto look }
+    seen = 0; seen_take = 0; goto look }
 }
 
 /* Ruling 10: a process that ends gives back what its thread still carries. No loss; the thread may be anywhere. */

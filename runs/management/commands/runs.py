@@ -23,17 +23,32 @@ from runs.models import Run, RunStatus
 from runs.start import start_run
 from runs.stop import stop_run
 from runs.transcript import read_transcript
+from runs.waits import wait_of
 
 ENTRY = "cli"
-LIST_HEADS = ("ID", "STATUS", "AGENT", "STEPS", "LOSSES", "UNKNOWN", "MISSION", "CREATED")
+LIST_HEADS = (
+    "ID",
+    "STATUS",
+    "AGENT",
+    "STEPS",
+    "LOSSES",
+    "UNKNOWN",
+    "MISSION",
+    "CREATED",
+    "WAITS FOR",
+)
 LIST_FACTS = (
     "id", "status", "agent_key", "model_steps", "losses", "unknown_writes", "mission", "created_at",
 )  # fmt: skip
 CALL_HEADS = ("STEP", "CALL", "EFFECT", "FATE", "SETTLEMENT", "SETTLED")
 CHILD_HEADS = ("CHILD", "AGENT", "STATUS", "REASON", "STARTED", "ENDED")
 CHILD_FACTS = ("id", "agent", "status", "reason", "created_at", "ended_at")
-UNKNOWN_HEADS = ("UNKNOWN", "MARKED", "LOOKED FOR AGAIN", "STEP KEY")
-UNKNOWN_ADVICE = "Look at the vendor for the step key, or for what was made since the mark. Nothing is sent again."
+UNKNOWN_HEADS = ("UNKNOWN", "MARKED", "LOOKED FOR AGAIN", "ID", "STEP KEY")
+UNKNOWN_ADVICE = (
+    "Look at the vendor for the step key, or for what was made since the mark. Nothing is sent again. Then say what happened: "
+    "`manage.py doubts happened ID --reason R --user USER`, or `did-not`."
+)
+WAIT_ADVICE = "It waits for a person: `manage.py approvals show {0}`, then `manage.py approvals approve {0} --reason R --user USER`, or `reject`."
 HEAD_FACTS = (
     "id", "status", "reason", "agent_key", "agent_version", "entry", "started_by", "mission", "request_id",
     "parent_id", "attempt", "losses", "model_steps", "unknown_writes", "input_tokens", "output_tokens", "stop_requested",
@@ -71,13 +86,17 @@ class Command(BaseCommand):
 
     def _list(self, options: dict[str, Any]) -> None:
         page = list_runs({name: options[name] for name in ("status", "agent") if options[name]})
-        rows = [[getattr(it, name) for name in LIST_FACTS] for it in page.runs]
+        waits = {run_id: wait.told for run_id, wait in page.waits.items()}
+        rows = [[*(getattr(it, name) for name in LIST_FACTS), waits.get(it.id)] for it in page.runs]
         self.stdout.write(aligned(LIST_HEADS, rows))
 
     def _show(self, options: dict[str, Any]) -> None:
         run = run_head(run_id_of(options["id"]))
         lease = lease_of(run)
         facts = [(name, getattr(run, name)) for name in HEAD_FACTS]
+        wait = wait_of(run)
+        if wait:
+            facts.append(("waits for", wait.told))
         if lease:
             facts.append(("lease", f"{lease['holder']} until {cell(lease['until'])}"))
         facts += [("taken over", told_takeover(row)) for row in takeovers_of(run)]
@@ -88,8 +107,8 @@ class Command(BaseCommand):
                 f"{it['step']}.{it['index']}",
                 f"{it['server']}/{it['tool']}",
                 it["effect"],
-                it["fate"] or "in flight",
-                it["settlement"],
+                it["fate"] or "under way",
+                "; ".join(filter(None, (it["decision"], it["settlement"]))),
                 it["settled_at"],
             )
             for it in calls
@@ -102,6 +121,7 @@ class Command(BaseCommand):
                 f"{it['step']}.{it['index']}",
                 it["marked_at"],
                 it.get("late_finding") or "not yet",
+                it.get("id"),
                 it["step_key"],
             )
             for it in calls
@@ -109,6 +129,8 @@ class Command(BaseCommand):
         ]
         if unknown:
             self.stdout.write(f"\n{aligned(UNKNOWN_HEADS, unknown)}\n{UNKNOWN_ADVICE}")
+        if wait and wait.approval:
+            self.stdout.write(f"\n{WAIT_ADVICE.format(wait.approval)}")
         if is_truncated:
             self.stdout.write("there are more calls")
         if options["words"]:

@@ -36,6 +36,7 @@ RESERVES_LATE = '''            return super().mark_sending(verdict, payload, **k
         super().settle(verdict, payload, outcome)
 '''
 WAKES = "    PERFORM liyagent_wake(v_run);\n"
+FINDS = "        if self._sleepers.wake(self._sql()):\n"
 CHILD = "    child = _child_of(checkpoint.run, agent, key=payload.key)\n"
 CHILD_BY_ITSELF = '    child.loop = f"{child.loop[:24]}/{child.id}"\n'
 DELEGATES = "    rows = hot.ask(DELEGATE, "
@@ -103,7 +104,14 @@ GUARDS = {
     "approval-consumed-at-reserve": Taken(
         kind="held", diffs=(("runs/dispatch.py", RESERVES, RESERVES_LATE),)
     ),
-    "decision-wakes": Taken(kind="held", diffs=(("runs/sql/approve.sql", WAKES, ""),)),
+    # Both: the leader finds whoever sleeps on a decision that was made.
+    "decision-wakes": Taken(
+        kind="held",
+        diffs=(
+            ("runs/sql/approve.sql", WAKES, ""),
+            ("runs/watch.py", FINDS, "        if False:\n"),
+        ),
+    ),
     "child-found-by-key": Taken(
         kind="delegated",
         diffs=(

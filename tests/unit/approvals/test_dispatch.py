@@ -106,6 +106,20 @@ def test_what_is_no_longer_as_it_was_approved_is_not_sent_and_is_asked_anew_once
 
 
 @pytest.mark.promise("CR-14")
+@pytest.mark.field("FL-57")
+def test_a_permission_that_its_tool_names_since_is_more_than_was_approved(held: World) -> None:
+    """Whom it runs as holds that one, too: no gate refuses it, and what it may use is another."""
+    held.sql(SERVICE)
+    held.sql("UPDATE auth_user SET is_superuser = true WHERE username = 'service'")
+    _, old = approved(held)
+    held.sql("UPDATE gateway_tool SET permission = 'approvals.decide' WHERE name = 'keyed'")
+    assert held.process("second").carry().status == "waiting"
+    old.refresh_from_db()
+    assert (old.status, held.vendor.received) == ("stale", [])
+    assert old.settled_reason == "changed since it was approved: what it may use at most"
+
+
+@pytest.mark.promise("CR-14")
 @pytest.mark.parametrize(("change", "said"), REFUSED.values(), ids=REFUSED)
 def test_an_approved_call_that_a_gate_refuses_now_is_told_and_never_made(
     held: World, change: str, said: str

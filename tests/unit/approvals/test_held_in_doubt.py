@@ -7,15 +7,21 @@ from collections.abc import Callable
 import pytest
 
 from liyagent.approvals.models import Approval
+from liyagent.providers.types import Role
 from runs import hot
 from runs.models import Run
 from tests.unit.approvals.conftest import Cut
-from tests.unit.approvals.deciding import approve, reject, the_request
+from tests.unit.approvals.deciding import HOLD_AND_GO_ON, approve, reject, the_request
 from tests.unit.runs.carrying.conftest import World, calls, says
 from tests.unit.runs.carrying.test_lasting_threads import LosingPool
 from tests.unit.runs.carrying.vendor import Killed
 
 Decide = Callable[[Approval], Approval]
+# What lets a call through that was held when it was asked for.
+BY_NOW = {
+    "writes are let through": "UPDATE agents_agent SET write_posture = 'allow'",
+    "the tool is held a read": "UPDATE gateway_tool SET effect = 'read' WHERE name = 'keyed'",
+}
 
 
 def start(held: World) -> Run:
@@ -115,6 +121,60 @@ def test_a_filing_whose_answer_is_lost_counts_once(
     assert pool.has_lost
     assert carried.status == ("waiting" if may_wait else "answered")
     assert (Approval.objects.count(), carried.losses) == (1, 0)
+
+
+@pytest.mark.promise("CR-21")
+@pytest.mark.parametrize("decides_first", [True, False])
+@pytest.mark.parametrize("is_after", [True, False], ids=["after it is filed", "before"])
+def test_a_run_that_goes_on_and_dies_as_it_files_has_one_request_and_tells_its_id(
+    held: World, cut: Cut, is_after: bool, decides_first: bool
+) -> None:
+    """Where it was filed, the resume reads that it was: the call is not put before a person again."""
+    held.sql(HOLD_AND_GO_ON)
+    run, first = start(held), held.process("first")
+    cut("liyagent_hold", is_after=is_after)
+    with pytest.raises(Killed):
+        first.carry()
+    if is_after and decides_first:
+        approve(the_request())
+    held.prove_dead(first)
+    for number in range(2):
+        process = held.process(f"later {number}")
+        for taken in process.take():
+            process.go_on(*taken)
+    request = the_request()
+    ended = Run.objects.get(id=run.id)
+    assert (ended.status, ended.losses) == ("answered", 1)
+    of_root = [it for it in held.model.asked if it.steps_taken == 1]
+    (_, told) = [it.text for it in of_root[-1].messages if it.role is Role.TOOL]
+    assert str(request.id) in told
+    assert (held.call(run, 1, 1).fate, held.call(run, 1, 1).settlement) == ("held", "answered")
+    if not (is_after and decides_first):
+        approve(request)
+        held.process("last").carry()
+    assert held.vendor.received.count("keyed") == 1
+    assert (Approval.objects.count(), the_request().status) == (1, "consumed")
+
+
+@pytest.mark.promise("CR-21")
+@pytest.mark.parametrize("decide", [None, reject], ids=["nobody decided", "rejected"])
+@pytest.mark.parametrize("change", BY_NOW.values(), ids=BY_NOW)
+def test_what_was_held_is_not_made_because_nothing_would_hold_it_by_now(
+    held: World, change: str, decide: Decide | None
+) -> None:
+    """A resume reads the mark, and never today's verdict (ruling 9)."""
+    run = start(held)
+    held.process("first").carry()
+    if decide is not None:
+        decide(the_request())
+    held.sql(change)
+    held.sql("SELECT liyagent_wake(%s)", run.id)
+    die_taken(held, 1)
+    carried = held.process("second").carry()
+    assert carried.status == ("waiting" if decide is None else "answered")
+    assert held.vendor.of("keyed") == []
+    assert held.vendor.received.count("keyed") == 0
+    assert the_request().status == ("pending" if decide is None else "rejected")
 
 
 def test_each_held_call_of_a_step_has_a_request_of_its_own_one_after_the_other(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 import pytest
+from psycopg import sql
 
 from tests.unit.approvals.test_wakes import REQUEST
+from tests.unit.runs.sleeping import hand_down
 from tests.unit.runs.sql import (
     Connection,
     Fence,
@@ -67,11 +69,15 @@ def stands(connection: Connection) -> Any:
 def test_an_approval_is_consumed_in_the_commit_that_marks_the_call(server: Server) -> None:
     here = server.connect()
     fence, approval = approved_call(here)
+    here.execute("UPDATE runs_call SET marked_at = marked_at - interval '1 day'")
     row = reserve(here, fence, approval)
     assert row is not None
     assert row[0] is False
     assert 50 < row[2] <= 60
     assert stands(here) == ("consumed", "sending", 30, 1)
+    # Its vendor has not heard of the key before: the window counts from here, and not from the filing.
+    age = "SELECT liyagent_now() - marked_at < interval '1 minute' FROM runs_call"
+    assert value(here, age) is True
 
 
 def test_a_reservation_asked_for_again_is_answered_as_the_first_time(server: Server) -> None:
@@ -143,4 +149,48 @@ def test_an_approval_reserves_no_other_call(server: Server) -> None:
     here.execute("UPDATE runs_call SET approval_id = gen_random_uuid()")
     with pytest.raises(Exception, match="is not held for approval"):
         reserve(here, fence, approval)
+    assert value(here, "SELECT status FROM approvals_approval") == "approved"
+
+
+@pytest.mark.promise("CR-29")
+def test_approved_work_is_handed_down_and_its_approval_consumed_in_one_commit(
+    server: Server,
+) -> None:
+    here = server.connect()
+    fence, approval = approved_call(here)
+    row = hand_down(here, fence, 1, index=0, key="key-0", approval=approval)
+    assert row is not None
+    assert row[2] is True
+    assert stands(here)[:2] == ("consumed", "sending")
+    children = "SELECT loop FROM runs_run WHERE parent_id = %s"
+    assert here.execute(children, [fence.run]).fetchall() == [("key-0",)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "expires_at = liyagent_now()",
+        *(f"status = '{it}'" for it in ("pending", "rejected", "withdrawn", "consumed", "stale")),
+    ],
+)
+def test_work_is_not_handed_down_on_an_approval_that_no_longer_stands(
+    server: Server, change: LiteralString
+) -> None:
+    here = server.connect()
+    fence, approval = approved_call(here)
+    here.execute(sql.SQL("UPDATE approvals_approval SET {}").format(sql.SQL(change)))
+    before = kept(here)
+    row = hand_down(here, fence, 1, index=0, key="key-0", approval=approval)
+    assert row is not None
+    assert row[2] is False
+    assert kept(here) == before
+
+
+@pytest.mark.parametrize("change", ["approval_id = gen_random_uuid()", "step_key = 'another'"])
+def test_an_approval_hands_down_no_other_work(server: Server, change: LiteralString) -> None:
+    here = server.connect()
+    fence, approval = approved_call(here)
+    here.execute(sql.SQL("UPDATE runs_call SET {}").format(sql.SQL(change)))
+    with pytest.raises(Exception, match="is not held for approval"):
+        hand_down(here, fence, 1, index=0, key="key-0", approval=approval)
     assert value(here, "SELECT status FROM approvals_approval") == "approved"

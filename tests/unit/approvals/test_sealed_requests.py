@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from typing import Any
 
 import pytest
 from pytest_django import Settings
 
 from liyagent.approvals.models import Approval
-from liyagent.approvals.words import arguments_of
-from liyagent.core.seal import KeyMissing
+from liyagent.approvals.words import WORDS, arguments_of
+from liyagent.core.seal import KeyMissing, Sealer
 from runs.models import Run
 from runs.reseal import reseal
 from tests.unit.approvals.deciding import HOLD_AND_GO_ON, approve, reject, the_request
@@ -81,6 +82,48 @@ def test_a_key_that_is_gone_lets_nobody_decide_and_nothing_is_lost(
     assert (the_request().status, Run.objects.count()) == ("pending", 1)
     settings.LIYAGENT = kept
     approve(the_request())
+    assert held.process("second").carry().status == "answered"
+    assert held.vendor.received == ["keyed"]
+
+
+def test_an_approval_that_a_process_cannot_verify_is_left_to_one_that_can_and_is_no_loss(
+    held: World, settings: Settings
+) -> None:
+    """While keys are rotated the request may be sealed with one that the process of the run does not know yet."""
+    old = settings.LIYAGENT.seal_keys[0]
+    run = held.start(calls(("v/keyed", {"n": 1})), says("done"))
+    with_ring(settings, NEW, old)
+    held.process("first").carry()
+    assert approve(the_request()).key_id == "k2"
+    with_ring(settings, old)
+    waits = held.process("second").carry()
+    assert (waits.status, waits.losses, waits.not_before is None) == ("queued", 0, False)
+    assert (held.vendor.received, the_request().status) == ([], "approved")
+    with_ring(settings, NEW, old)
+    held.sql("UPDATE runs_run SET not_before = NULL")
+    assert held.process("third").carry().status == "answered"
+    assert (held.vendor.received, held.call(run, 1).fate) == (["keyed"], "done")
+
+
+def test_a_request_approved_while_it_is_sealed_anew_keeps_its_decision(
+    held: World, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held.start(calls(("v/keyed", {"n": 1})), says("done"))
+    held.process("first").carry()
+    with_ring(settings, NEW, settings.LIYAGENT.seal_keys[0])
+    forget_processes(held)
+    real = Sealer.seal
+
+    def approved_meanwhile(sealer: Sealer, data: Any, *, kind: str, **place: Any) -> bytes:
+        if kind == WORDS and the_request().status == "pending":
+            monkeypatch.setattr(Sealer, "seal", real)
+            approve(the_request())
+        return real(sealer, data, kind=kind, **place)
+
+    monkeypatch.setattr(Sealer, "seal", approved_meanwhile)
+    told = reseal(actor="olga")
+    assert (told.requests, told.left) == (0, 1)
+    assert reseal(actor="olga").requests == 1
     assert held.process("second").carry().status == "answered"
     assert held.vendor.received == ["keyed"]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from liyagent.core import command_line
 from liyagent.core.operator import operator_name
 from tests.databases import FreshDatabase
 
@@ -68,6 +69,53 @@ def test_an_output_that_takes_nothing_is_one_line(output: str, said: str) -> Non
     assert answer.returncode == 1
     (line,) = answer.stderr.decode().splitlines()
     assert line.startswith(said)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["help"], ["runs", "--help"], ["check"], ["help", "--traceback"]]
+)
+def test_a_pipe_that_nobody_reads_any_more_ends_it_quietly(arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        answer = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env={name: it for name, it in os.environ.items() if name != "PYTHONUNBUFFERED"},
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            timeout=30,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (answer.returncode, answer.stderr) == (141, b"")
+
+
+def test_only_the_beginning_of_what_it_says_is_read(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    line = f'{{ "$0" manage.py help 2>{said}; echo $? >&2; }} | head -1'
+    answer = subprocess.run(
+        ["/bin/sh", "-c", line, sys.executable],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+    assert len(answer.stdout.splitlines()) == 1
+    assert (answer.stderr.strip() in {b"0", b"141"}, said.read_text()) == (True, "")
+
+
+def test_a_connection_that_broke_is_not_taken_for_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def broken(_arguments: list[str]) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(command_line, "execute_from_command_line", broken)
+    with (tmp_path / "output").open("w") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert str(command_line.run(["manage.py"])).startswith("system.refused: [Errno 32]")
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,26 @@ def test_a_reset_after_the_write_is_not_followed_by_the_write_again(
     assert len(legacy_server.calls("create_issue")) == 3
 
 
+def test_a_connection_cut_while_the_session_opens_costs_no_write(tool_server: ToolServer) -> None:
+    """Nothing of the call has left yet: an approved one would be used up by a hiccup of the network."""
+    tool_server.next("server/discover", reset=True)
+    mcp.open_way(address_for(tool_server))
+    assert write(tool_server).fate is Fate.DONE
+    assert len(tool_server.calls("create_issue")) == 1
+
+
+def test_a_session_that_is_cut_off_each_time_is_opened_twice_and_then_given_up(
+    tool_server: ToolServer,
+) -> None:
+    for _ in range(3):
+        tool_server.next("server/discover", reset=True)
+    mcp.open_way(address_for(tool_server))
+    asked = [it for it in tool_server.received if it["method"] == "server/discover"]
+    assert len(asked) == 2
+    assert write(tool_server).fate is Fate.FAILED
+    assert tool_server.calls("create_issue") == []
+
+
 def test_a_broken_call_does_not_disturb_the_others(any_server: ToolServer) -> None:
     any_server.next("create_issue", before=0.2)
     with ThreadPoolExecutor(2) as pool:

@@ -139,9 +139,14 @@ def test_writes_in_doubt_and_unknown_ones_are_told(
         {"fate": "unknown"},
         {"fate": "unknown", "look": -600},
         {"fate": "unknown", "finding": "found"},
+        {},
+        {},
     )
     for index, changes in enumerate(each):
         filling.execute(CALL, {**plain, **changes, "index": index})
+    # One waits for a person, one was handed down: neither was sent.
+    filling.execute("UPDATE runs_call SET intent = 'held' WHERE index = 5")
+    filling.execute("UPDATE runs_call SET server = 'agents' WHERE index = 6")
     found = told(fresh_db.url)
     assert found["writes_in_doubt",] == 1
     assert found["write_in_doubt_oldest_seconds",] == pytest.approx(60, abs=5)

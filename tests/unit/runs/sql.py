@@ -7,11 +7,12 @@ function's row, or None where it matched nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, LiteralString
 from uuid import UUID, uuid4
 
 import psycopg
@@ -30,6 +31,7 @@ KEPT_TABLES = (
     "events_eventhead",
     "audit_auditrow",
     "transcripts_transcript",
+    "approvals_approval",
 )
 Connection = psycopg.Connection[tuple[Any, ...]]
 Row = tuple[Any, ...]
@@ -240,16 +242,26 @@ def sweep(
     ).fetchall()
 
 
-def _fenced(
-    connection: Connection, function: str, fence: Fence, sequence: int, values: Sequence[Any]
+def fenced(
+    connection: Connection,
+    function: str,
+    fence: Fence,
+    sequence: int,
+    values: Sequence[Any],
+    *,
+    casts: Mapping[int, LiteralString] = MappingProxyType({}),
 ) -> Row | None:
+    """Call a hot function with the fence first; `casts` say how the values at these places are written."""
     given = (fence.run, fence.attempt, sequence, b"seal %d" % sequence, *values)
-    holes = sql.SQL(", ").join([sql.Placeholder()] * len(given))
-    query = sql.SQL("SELECT * FROM {}({})").format(sql.Identifier(f"liyagent_{function}"), holes)
+    holes = [sql.SQL(casts.get(at, "%s")) for at in range(-4, len(values))]
+    query = sql.SQL("SELECT * FROM {}({})").format(
+        sql.Identifier(f"liyagent_{function}"), sql.SQL(", ").join(holes)
+    )
     return connection.execute(query, given).fetchone()
 
 
-def _arrays(events: Events) -> tuple[list[str], list[str]]:
+def arrays(events: Events) -> tuple[list[str], list[str]]:
+    """Return events as the hot functions take them: kinds, and contents."""
     return [kind for kind, _ in events], [content for _, content in events]
 
 
@@ -262,12 +274,19 @@ def step(
     events: Events = ONE_EVENT,
 ) -> Row | None:
     """Write a model step; its part's number is the sequence unless named."""
-    values = (1, 1, 10, 5, 0, sequence if part is None else part, b"part", *_arrays(events))
-    return _fenced(connection, "step", fence, sequence, values)
+    values = (1, 1, 10, 5, 0, sequence if part is None else part, b"part", *arrays(events))
+    return fenced(connection, "step", fence, sequence, values)
 
 
 def mark(
-    connection: Connection, fence: Fence, sequence: int, *, index: int = 0, intent: str = "digest"
+    connection: Connection,
+    fence: Fence,
+    sequence: int,
+    *,
+    index: int = 0,
+    intent: str = "digest",
+    key: str = "",
+    sealed: bytes = b"sealed",
 ) -> Row | None:
     """Mark the call `index` of step 1."""
     values = (
@@ -276,13 +295,13 @@ def mark(
         f"call-{index}",
         "jira",
         "create_issue",
-        f"key-{index}",
+        key or f"key-{index}",
         True,
         60,
         intent,
-        b"sealed",
+        sealed,
     )
-    return _fenced(connection, "mark", fence, sequence, values)
+    return fenced(connection, "mark", fence, sequence, values)
 
 
 def settle(
@@ -305,17 +324,17 @@ def settle(
         late,
         "tool.call",
         Jsonb({"index": index}),
-        *_arrays(events),
+        *arrays(events),
     )
-    return _fenced(connection, "settle", fence, sequence, values)
+    return fenced(connection, "settle", fence, sequence, values)
 
 
 def flush(
     connection: Connection, fence: Fence, sequence: int, *, events: Events = ONE_EVENT
 ) -> Row | None:
     """Flush events and an audit row alone."""
-    values = (1, "agent.run.crash_resumed", Jsonb({}), *_arrays(events))
-    return _fenced(connection, "flush", fence, sequence, values)
+    values = (1, "agent.run.crash_resumed", Jsonb({}), *arrays(events))
+    return fenced(connection, "flush", fence, sequence, values)
 
 
 def finish(
@@ -341,9 +360,9 @@ def finish(
         late,
         "agent.run.ended",
         Jsonb({}),
-        *_arrays(events),
+        *arrays(events),
     )
-    return _fenced(connection, "finish", fence, sequence, values)
+    return fenced(connection, "finish", fence, sequence, values)
 
 
 def release(
@@ -356,8 +375,8 @@ def release(
     events: Events = ONE_EVENT,
 ) -> Row | None:
     """Give the run back without a loss."""
-    return _fenced(
-        connection, "release", fence, sequence, (is_handover, until_settled, *_arrays(events))
+    return fenced(
+        connection, "release", fence, sequence, (is_handover, until_settled, *arrays(events))
     )
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import psycopg
 import pytest
 
+from tests.unit.runs.sleeping import SLEEPERS, hold, hold_and_go_on
 from tests.unit.runs.sql import (
     NEXT,
-    WRITERS,
     Server,
     add_holder,
     begin,
@@ -28,6 +28,9 @@ from tests.unit.runs.sql import (
     sweep,
     value,
 )
+from tests.unit.runs.sql import WRITERS as AWAKE
+
+WRITERS = (*AWAKE, hold_and_go_on, *SLEEPERS)
 
 
 @pytest.mark.promise("CR-12")
@@ -106,7 +109,7 @@ def test_a_claim_that_waits_for_a_write_takes_the_run_only_if_it_still_runs(serv
         with writer.transaction():
             assert write(writer, fence, NEXT) is not None
             waiting = server.start_blocked(claimer, claim, fence)
-        has_left = write in {finish, release}
+        has_left = write in {finish, release, *SLEEPERS}
         assert len(waiting.result(10)) == (0 if has_left else 1)
         assert head(writer, fence.run, "sequence") == NEXT
         assert head(writer, fence.run, "losses") == (0 if has_left else 1)
@@ -309,4 +312,17 @@ def test_a_settled_call_cannot_be_marked_again(server: Server) -> None:
     before = kept(connection)
     with pytest.raises(psycopg.errors.RaiseException, match="is settled"):
         mark(connection, fence, NEXT + 1)
+    assert kept(connection) == before
+
+
+@pytest.mark.parametrize("fate", ["", "done", "unknown"])
+def test_a_call_that_was_sent_or_settled_is_not_held(server: Server, fate: str) -> None:
+    """What left once may have happened: no person is asked whether it should."""
+    connection = server.connect()
+    fence = begin(connection)
+    if fate:
+        assert settle(connection, fence, NEXT, fate=fate) is not None
+    before = kept(connection)
+    with pytest.raises(psycopg.errors.RaiseException, match="is settled or was sent"):
+        hold(connection, fence, NEXT + bool(fate), index=0)
     assert kept(connection) == before

@@ -130,7 +130,7 @@ def test_a_resumed_attempt_marks_again_under_its_own_holder_and_keeps_bytes_key_
     before = call(connection, fence, "marked_at, sealed, step_key")
     assert claim(connection, fence)
     later = retake(connection, fence, add_holder(connection, seconds=600))
-    assert seconds_left(mark(connection, later, 2)) > 500
+    assert seconds_left(mark(connection, later, 2, key="another", sealed=b"masked anew")) > 500
     assert call(connection, fence, "attempt, holder") == (later.attempt, later.holder)
     assert call(connection, fence, "marked_at, sealed, step_key") == before
 

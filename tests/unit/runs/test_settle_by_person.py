@@ -187,6 +187,36 @@ def test_a_run_that_sleeps_on_what_did_not_happen_goes_on_once_its_request_is_ap
     assert world.vendor.received == ["blind", "blind"]
 
 
+@pytest.mark.parametrize("first", ["the approval", "the word"])
+def test_what_was_approved_before_it_was_known_to_have_happened_is_not_made_again(
+    world: World, first: str
+) -> None:
+    """Approved of what nobody knew, and not on its way yet: who says that it happened is heard."""
+    _, call, approval = waiting_for_same_intent(world)
+    user = get_user_model().objects.create_user("dora", password="x")
+    user.user_permissions.add(Permission.objects.get(codename="decide"))
+    decide(
+        approval_id=approval.id, status=ApprovalStatus.APPROVED, actor="dora", reason="go on", digest=approval.digest,
+    )  # fmt: skip
+    third = world.process("third")
+    ((run_id, attempt),) = third.take()
+    if first == "the approval":
+        said = it_happened(call_id=call.id, result={"ticket": "A-1"}, **LOOKED)
+        assert said.withdrawn == (approval.id,)
+    assert third.go_on(run_id, attempt).status == "answered"
+    approval.refresh_from_db()
+    if first == "the approval":
+        assert (world.vendor.received, approval.status) == (["blind"], "withdrawn")
+        assert (approval.decided_by, approval.settled_reason) == (
+            "olga",
+            f"call {call.id}, the same as this one, happened: looked at the vendor",
+        )
+        assert "happened: looked at the vendor" in world.model.results()[-1]
+        assert '"ticket":"A-1"' in world.model.results()[-1]
+    else:
+        assert (world.vendor.received, approval.status) == (["blind", "blind"], "consumed")
+
+
 def test_only_the_first_word_counts_and_the_second_is_told_whose_it_was(world: World) -> None:
     call = unknown_write(world)
     it_did_not(call_id=call.id, **LOOKED)

@@ -32,7 +32,7 @@ from tests.unit.runs.sql import (
     wait_for,
 )
 
-ROUNDS = 200
+ROUNDS = 500
 
 
 def deadline(connection: Connection, fence: Fence) -> Any:

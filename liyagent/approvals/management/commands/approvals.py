@@ -11,24 +11,31 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from liyagent.access.errors import UserUnknown
 from liyagent.access.permissions import DECIDE
+from liyagent.approvals.authority import policies_changed, policies_now
 from liyagent.approvals.decide import decide, find_approval, withdraw
 from liyagent.approvals.listing import list_approvals
 from liyagent.approvals.models import Approval, ApprovalStatus
-from liyagent.approvals.told import told_of
+from liyagent.approvals.told import replaced_by, told_of
 from liyagent.core.errors import BadInput
 from liyagent.core.operator import operator_name
 from liyagent.core.tables import aligned, visible
 
 ALL = "all"
 NARROWED_BY = ("agent", "run", "mission", "kind", "limit")
-LIST_HEADS = ("ID", "STATUS", "CALL", "AGENT", "ASKED BY", "CREATED", "EXPIRES", "DECIDED BY")
-LIST_FACTS = (
-    "id", "status", "name", "agent_key", "requested_by", "created_at", "expires_at", "decided_by",
+LIST_HEADS = (
+    "ID", "STATUS", "CALL", "AGENT", "ASKED BY", "CREATED", "EXPIRES", "DECIDED BY", "OF RUN", "STEP", "DIGEST", "POLICIES",
 )  # fmt: skip
+LIST_FACTS = (
+    "id", "status", "name", "agent_key", "requested_by", "created_at", "expires_at", "decided_by", "run_id",
+)  # fmt: skip
+# Of the digest so much is listed that calls are told apart; the very same call has the same.
+SHORT_DIGEST = 8
+HAVE_CHANGED = "changed"
+CHANGED = "the policies have changed since: approved, it is not made, and is asked for anew"
 FACTS = (
     "id", "kind", "status", "name", "agent_key", "entry", "mission", "requested_by", "run_as", "gate", "held_reason",
     "run_id", "step", "index", "run_waits", "created_at", "expires_at", "decided_at", "decided_by", "decision_reason",
-    "settled_reason", "consumed_at", "replaces", "policy_fingerprint", "ceiling_digest", "digest",
+    "settled_reason", "settled_at", "consumed_at", "replaces", "policy_fingerprint", "ceiling_digest", "digest",
 )  # fmt: skip
 BESIDE_FACTS = ("run_status", "age_seconds", "seconds_left", "replaced_by")
 SAME_HEADS = ("THE SAME CALL WAITS AS", "OF RUN", "CREATED")
@@ -74,8 +81,11 @@ class Command(BaseCommand):
         asked = {name: options[name] for name in NARROWED_BY if options[name]}
         status = {} if options["status"] == ALL else {"status": options["status"]}
         page = list_approvals({**status, **asked})
-        rows = [[getattr(it, name) for name in LIST_FACTS] for it in page.approvals]
+        now = policies_now()
+        rows = [_listed(it, is_changed=policies_changed(it, now=now)) for it in page.approvals]
         self.stdout.write(aligned(LIST_HEADS, rows))
+        if any(row[-1] for row in rows):
+            self.stdout.write(f"where POLICIES is {HAVE_CHANGED}, {CHANGED}")
         if page.next_cursor:
             self.stdout.write("there are more; --limit, --agent, --run and --mission choose")
 
@@ -87,6 +97,8 @@ class Command(BaseCommand):
             (f"ceiling: {name}", _joined(it)) for name, it in told["approval"].ceiling.items()
         ]
         self.stdout.write(aligned(("FACT", "VALUE"), facts))
+        if policies_changed(told["approval"], now=policies_now()):
+            self.stdout.write(f"\n{CHANGED}")
         same = [(it["id"], it["run_id"], it["created_at"]) for it in told["same_digest"]]
         if same:
             self.stdout.write("\n" + aligned(SAME_HEADS, same))
@@ -125,7 +137,11 @@ class Command(BaseCommand):
         self._print(settled)
 
     def _print(self, settled: Approval) -> None:
-        self.stdout.write(visible(f"{settled.id} {settled.name} is {settled.status}"))
+        told = f"{settled.id} {settled.name} is {settled.status}"
+        if settled.status == ApprovalStatus.STALE:
+            later = replaced_by(settled)
+            told += f": {settled.settled_reason}" + (f"; asked anew as {later}" if later else "")
+        self.stdout.write(visible(told))
 
 
 def _id_of(text: str) -> UUID:
@@ -147,6 +163,12 @@ def _decider(named: str) -> str:
     if not user.has_perm(DECIDE):
         raise BadInput(f"{name!r} may not decide: that needs the permission {DECIDE}")
     return name
+
+
+def _listed(approval: Approval, *, is_changed: bool) -> list[Any]:
+    place, digest = f"{approval.step}.{approval.index}", approval.digest[:SHORT_DIGEST]
+    facts = [getattr(approval, name) for name in LIST_FACTS]
+    return [*facts, place, digest, HAVE_CHANGED if is_changed else ""]
 
 
 def _joined(value: Any) -> str:

@@ -115,3 +115,31 @@ def test_what_the_tool_itself_says_of_our_key_settles_it(world: World) -> None:
     assert world.call(run, 1).fate == "failed"
     assert world.vendor.received == ["keyed", "keyed"]
     assert "no such project" in world.model.results()[0]
+
+
+@pytest.mark.promise("CR-22")
+@pytest.mark.parametrize("may_wait", [True, False])
+def test_a_write_in_doubt_is_not_sent_again_beside_one_of_the_same_intent_that_nobody_knows_of(
+    world: World, may_wait: bool
+) -> None:
+    """It is no new call that a person could be asked about: it was sent, and is told as unknown (rulings 8, 9)."""
+    world.sql("UPDATE agents_agent SET may_wait = %s", may_wait)
+    kin = world.start(calls(("v/keyed", {"n": 1})), says("done"))
+    assert world.process("before").carry().id == kin.id
+    run = world.start(calls(("v/keyed", {"n": 1})), says("done"))
+    first = world.process("first")
+    die_after_effect("keyed")
+    with pytest.raises(Killed):
+        first.carry()
+    world.sql(
+        "UPDATE runs_call SET fate = 'unknown', correlation_id = %s WHERE run_id = %s",
+        run.correlation_id,
+        kin.id,
+    )
+    world.lapse(first)
+    ended = world.process("second").carry()
+    assert (ended.id, ended.status) == (run.id, "answered")
+    assert world.vendor.received == ["keyed", "keyed"]
+    assert world.call(run, 1).fate == "unknown"
+    assert "unknown" in world.model.results()[0]
+    assert world.sql("SELECT 1 FROM approvals_approval") == []

@@ -20,6 +20,7 @@ from runs.checkpoint import keyring
 from runs.models import Run
 from runs.renewal import Renewal
 from runs.runner import FORMATS, Carried, Runner
+from runs.transcript import read_transcript
 from tests.unit.runs.carrying.conftest import Model, World, calls, says
 from tests.unit.runs.carrying.vendor import VENDOR
 
@@ -176,6 +177,43 @@ def test_a_stalled_attempt_that_wakes_writes_nothing_more(world: World, runner: 
     assert [(it.number, it.kind) for it in world.events(run)] == told
     assert [kind for _, kind in told].count("run.ended") == 1
     assert Run.objects.get(id=run.id).attempt == 2
+
+
+@pytest.mark.promise("CR-12")
+@pytest.mark.field("FL-15")
+def test_an_answer_that_comes_after_its_run_was_taken_over_is_kept_by_nobody(
+    world: World,
+    runner: Runner,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It stalled in its last model step, and wakes with the answer when another has answered."""
+    gate, ask = Gate(), type(world.model).ask
+
+    def ask_late(model: Model, request: ModelRequest) -> ModelAnswer:
+        if request.steps_taken == 1 and not gate.reached.is_set():
+            gate("ask")
+            return says("the answer of who stalled")
+        return ask(model, request)
+
+    monkeypatch.setattr(type(world.model), "ask", ask_late)
+    run = world.start(calls(("v/blind", {"n": 1})), says("the answer of who took over"))
+    assert gate.reached.wait(5)
+    stalled = runner.carried()[0]
+    world.sql("UPDATE leases_holder SET is_draining = true WHERE id = %s", runner.holder)
+    world.sql("SELECT * FROM liyagent_claim(ARRAY[%s]::uuid[], ARRAY[1], 'lapse', NULL)", run.id)
+    ended = world.process("b").carry()
+    assert (ended.status, ended.attempt, ended.losses) == ("answered", 2, 1)
+    told = [(it.number, it.kind, it.content) for it in world.events(run)]
+    gate.opened.set()
+    assert stalled.thread is not None
+    stalled.thread.join(timeout=5)
+    assert not stalled.thread.is_alive()
+    assert [(it.number, it.kind, it.content) for it in world.events(run)] == told
+    assert [kind for _, kind, _ in told].count("run.ended") == 1
+    assert read_transcript(ended)["answer"] == "the answer of who took over"
+    assert VENDOR.received == ["blind"]
+    assert "this attempt is no longer ours" in caplog.text
 
 
 def test_what_the_renewal_says_is_lost_is_stopped(world: World, runner: Runner) -> None:

@@ -224,6 +224,23 @@ def test_a_child_that_ends_before_its_parent_sleeps_again_leaves_it_awake(
     is_kept(world, cast, family)
 
 
+@pytest.mark.promise("CR-23")
+@pytest.mark.field("FL-81")
+def test_work_whose_child_somebody_removed_is_told_as_unknown_and_not_begun_again(
+    world: World, cast: Cast, family: Run
+) -> None:
+    """It may have written before it was removed; a second child would write again."""
+    world.process("first").carry()
+    world.sql("DELETE FROM runs_part WHERE run_id = %s", the_child(family).id)
+    world.sql("DELETE FROM runs_run WHERE parent_id = %s", family.id)
+    world.sql("SELECT liyagent_wake(%s)", family.id)
+    carry_all(world)
+    family.refresh_from_db()
+    assert (family.status, Run.objects.count()) == ("answered", 1)
+    assert world.call(family, 1).fate == "unknown"
+    assert "was not sent again" in cast.told("triage")[0]
+
+
 def test_a_parent_woken_for_nothing_sleeps_on_and_asks_no_model(
     world: World, cast: Cast, family: Run
 ) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from psycopg.types.json import Jsonb
 
+from tests.unit.runs.sleeping import KEY, hand_down, sleep_on
 from tests.unit.runs.sql import (
     Connection,
     Fence,
@@ -17,10 +17,12 @@ from tests.unit.runs.sql import (
     Server,
     add_holder,
     add_run,
+    claim,
     config,
     finish,
     head,
     kept,
+    retake,
     start_run,
     step,
     take,
@@ -28,35 +30,14 @@ from tests.unit.runs.sql import (
 )
 
 ROUNDS = 200
-KEY = "the-delegation-key"
 STOP = "UPDATE runs_run SET stop_requested = true, status = CASE status WHEN 'waiting' THEN 'queued' ELSE status END WHERE id = %s"
 
 
-def hand_down(
-    connection: Connection,
-    fence: Fence,
-    sequence: int,
-    *,
-    child: UUID | None = None,
-    key: str = KEY,
-    version: int | None = None,
-) -> Row | None:
-    """Hand work down, as the statement is called; the config it was judged by is today's unless told."""
-    version = config(connection) if version is None else version
-    values: tuple[Any, ...] = (
-        fence.run, fence.attempt, sequence, b"seal", 1, 0, "toolu_1", "agents", "reader", key, True, "digest",
-        b"sealed", version, None, child or uuid4(), 1, "full", 1, "k1", b"child seal", b"start", Jsonb([]), [], [],
-    )  # fmt: skip
-    holes = ", ".join("%s::smallint" if at == 18 else "%s" for at in range(len(values)))
-    return connection.execute(f"SELECT * FROM liyagent_delegate({holes})", values).fetchone()
-
-
-def sleep_on(connection: Connection, fence: Fence, sequence: int, *, wakes: int) -> Row | None:
-    """Go on waiting for the child."""
-    values: tuple[Any, ...] = (fence.run, fence.attempt, sequence, b"seal", wakes, [], [])
-    return connection.execute(
-        "SELECT * FROM liyagent_wait_for_child(%s, %s, %s, %s, %s, %s, %s)", values
-    ).fetchone()
+def children_and_calls(connection: Connection, parent: Fence) -> tuple[int, int]:
+    """How many children a parent has, and how many of its calls are marked."""
+    children = value(connection, "SELECT count(*) FROM runs_run WHERE parent_id = %s", parent.run)
+    calls = value(connection, "SELECT count(*) FROM runs_call WHERE run_id = %s", parent.run)
+    return children, calls
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,18 +87,46 @@ def is_settled(connection: Connection, both: Family) -> None:
 
 @pytest.mark.promise("CR-23")
 @pytest.mark.field("FL-81")
-def test_of_two_that_hand_the_same_work_down_there_is_one_child(server: Server) -> None:
-    """An attempt that was taken over, and the one that took over, at the same moment."""
+def test_work_handed_down_twice_by_one_attempt_at_the_same_moment_has_one_child(
+    server: Server,
+) -> None:
+    """Asked again while the first is still under way, as after a lost answer."""
+    first, second = server.connect(), server.connect()
+    parent = start_run(first)
+    assert step(first, parent, 1) is not None
+    with first.transaction():
+        assert hand_down(first, parent, 2) is not None
+        waiting = server.start_blocked(second, hand_down, parent, 2)
+    told = waiting.result(timeout=5)
+    assert told is not None
+    assert children_and_calls(first, parent) == (1, 1)
+
+
+@pytest.mark.promise("CR-23")
+@pytest.mark.promise("CR-12")
+@pytest.mark.field("FL-81")
+@pytest.mark.parametrize("is_old_first", [True, False])
+def test_of_one_that_stalled_and_the_one_that_took_over_one_hands_the_work_down(
+    server: Server, is_old_first: bool
+) -> None:
+    """Whoever is first has the head; the other finds it asleep, or another's."""
     first, second = server.connect(), server.connect()
     old = start_run(first)
     assert step(first, old, 1) is not None
-    with first.transaction():
-        assert hand_down(first, old, 2) is not None
-        waiting = server.start_blocked(second, hand_down, old, 2)
-    told = waiting.result(timeout=5)
-    assert told is not None
-    assert value(first, "SELECT count(*) FROM runs_run WHERE parent_id = %s", old.run) == 1
-    assert value(first, "SELECT count(*) FROM runs_call WHERE run_id = %s", old.run) == 1
+    if is_old_first:
+        with first.transaction():
+            assert hand_down(first, old, 2) is not None
+            claiming = server.start_blocked(second, claim, old)
+        assert claiming.result(timeout=5) == []
+    else:
+        with first.transaction():
+            assert claim(first, old)
+            later = retake(first, old, add_holder(first))
+            assert hand_down(first, later, 2) is not None
+            waiting = server.start_blocked(second, hand_down, old, 2)
+        assert waiting.result(timeout=5) is None
+    assert head(first, old.run, "status") == "waiting"
+    assert children_and_calls(first, old) == (1, 1)
 
 
 @pytest.mark.promise("CR-23")

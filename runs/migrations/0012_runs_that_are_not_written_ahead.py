@@ -6,7 +6,7 @@ from runs.hot_functions import load_hot_functions
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0009_operators_and_approvers_settle")]
+    dependencies = [("runs", "0011_what_happened_is_not_made_on_an_approval")]
 
     operations = [
         migrations.AddField(
