@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http import HTTPStatus
 
 from django.contrib.auth.models import User
 
-from liyagent.core.errors import BadInput, LiyagentError
+from liyagent.core.errors import BadInput
+from liyagent.entry.errors import MayNotName
 
 NAME_OTHERS = "auth.change_user"
-
-
-class MayNotName(LiyagentError):
-    """You may name yourself alone; naming somebody else needs auth.change_user."""
-
-    code = "entry.may_not_name"
-    http_status = HTTPStatus.FORBIDDEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
