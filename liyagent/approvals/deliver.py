@@ -16,12 +16,12 @@ from django.conf import settings
 
 from liyagent.approvals.models import Notice
 from liyagent.approvals.notice import body_of
-from liyagent.approvals.signing import signed_headers
 from liyagent.core.errors import LiyagentError
 from liyagent.core.metrics import NOTICES
 from liyagent.core.outbound import guarded_client
 from liyagent.core.outbox import ANSWER_SECONDS, SENT_WITHIN_SECONDS, Outbox, wanted_pause
 from liyagent.core.transactions import forbid_transaction
+from liyagent.core.webhook_signing import signed_headers
 
 logger = logging.getLogger(__name__)
 

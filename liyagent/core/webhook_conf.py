@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Collection, Mapping
 
 from liyagent.core.addresses import WEB_ADDRESS, is_web_address
 from liyagent.core.errors import BadSetting
+from liyagent.core.webhook_secrets import MOST_SECRETS, PREFIX, WANTED, secret_in
 
 URL, SECRETS = "LIYAGENT_APPROVAL_WEBHOOK_URL", "LIYAGENT_APPROVAL_WEBHOOK_SECRETS"
-PREFIX = "whsec_"
-# As the Standard Webhooks specification bounds them.
-LEAST_BYTES, MOST_BYTES = 24, 64
-MOST_SECRETS = 4
 LONGEST_URL = 2_000
 
 
@@ -44,16 +39,11 @@ def _secrets(text: str) -> tuple[bytes, ...]:
 
 
 def _secret(part: str) -> bytes:
-    try:
-        secret = base64.b64decode(part.removeprefix(PREFIX), validate=True)
-    except (binascii.Error, ValueError):
-        secret = b""
-    if not part.startswith(PREFIX) or not LEAST_BYTES <= len(secret) <= MOST_BYTES:
+    secret = secret_in(part)
+    if secret is None:
         raise BadSetting(f"{SECRETS} cannot be used; it wants {_wanted()}")
     return secret
 
 
 def _wanted() -> str:
-    return (
-        f"{PREFIX}<base64 of {LEAST_BYTES} to {MOST_BYTES} random bytes>[,{PREFIX}<an older one>]"
-    )
+    return f"{WANTED}[,{PREFIX}<an older one>]"

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from liyagent.approvals.models import Notice, NoticeKind
-from liyagent.approvals.signing import signed_headers
 from liyagent.core.webhook_conf import read_webhook
+from liyagent.core.webhook_signing import signed_headers
 from tests.docs.walk import DOCS, commands_of
 from tests.fakes.webhook_receiver import Receiver
 from tests.unit.approvals.conftest import held, server, world

@@ -73,8 +73,10 @@ def test_whoever_waits_is_answered_with_the_completed_task(world: World, client:
 
 def test_a_stream_tells_of_each_thing_until_the_end(world: World, client: A2aClient) -> None:
     world.model.steps = [calls(("v/read", {"name": "x"})), says("found")]
+    stream = client.stream("stream", {"message": client.message("look")})
+    told = [next(stream)]
     with carrying():
-        told = list(client.stream("stream", {"message": client.message("look")}))
+        told += stream
     assert moves(client, told)[-2:] == ["artifact", "completed"]
     numbers = [int(number) for number, _ in told if number]
     assert numbers == sorted(set(numbers))
@@ -125,8 +127,10 @@ def test_who_may_not_decide_is_told_so_and_the_task_waits_on(
 def test_a_stream_that_broke_goes_on_where_it_broke(world: World, client: A2aClient) -> None:
     world.sql(HOLD)
     world.model.steps = [calls(("v/keyed", {"name": "x"})), says("done")]
+    stream = client.stream("stream", {"message": client.message("write it")})
+    told = [next(stream)]
     with carrying():
-        told = list(client.stream("stream", {"message": client.message("write it")}))
+        told += stream
         assert moves(client, told)[-1] == "input-required"
         task = as_task(client, told[0][1])
         last = [number for number, _ in told if number][-1]

@@ -99,6 +99,25 @@ def test_bots_and_people_are_kept_at_the_shell(agent: Agent, fresh_db: FreshData
     assert "removed" in shell("remove", "desk")
 
 
+def test_who_may_only_look_sees_bots_in_the_console_and_changes_none(
+    agent: Agent, operator: Api
+) -> None:
+    operator.send("PUT", BOT, GIVEN)
+    browser = Client(raise_request_exception=False)
+    viewer = make_user("vera", "agents.view_agent", "runs.view_run")
+    viewer.is_staff = True
+    viewer.save(update_fields=["is_staff"])
+    browser.force_login(viewer)
+    for table in ("teamsbot", "teamsperson", "teamsturn"):
+        assert browser.get(f"/admin/teams/{table}/").status_code == 200
+        assert browser.get(f"/admin/teams/{table}/add/").status_code == 403
+    page = f"/admin/teams/teamsbot/{TeamsBot.objects.get().pk}"
+    assert browser.post(f"{page}/change/", {"key": "x"}).status_code == 403
+    assert browser.post(f"{page}/delete/", {"post": "yes"}).status_code == 403
+    browser.post(f"{page}/remove", follow=True)
+    assert TeamsBot.objects.get().agent_key == "triage"
+
+
 def test_bots_and_people_are_kept_in_the_console(agent: Agent, fresh_db: FreshDatabase) -> None:
     User.objects.create_superuser("root")
     browser = Client(raise_request_exception=False)

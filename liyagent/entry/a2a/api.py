@@ -15,7 +15,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from liyagent.access.authentication import ApiKeyAuthentication
 from liyagent.access.permissions import DECIDE, OPERATE, VIEW_RUN, holds, may_read_words
@@ -53,12 +52,13 @@ METHODS_BY_NAME: Mapping[str, tuple[Version, Method]] = {
 
 
 @extend_schema(exclude=True)
-class Card(APIView):
+class Card(GuardedView):
     """`GET /a2a/{agent}/.well-known/agent-card.json`, for anybody; 404 for an agent that is not open to other agents."""
 
+    # Open to anybody (ruling 36): a caller reads it to learn how to log in.
     authentication_classes = ()
     permission_classes = ()
-    http_method_names = ["get", "head"]
+    needs = {"GET": ()}
 
     def get(self, request: Request, agent: str) -> Response:
         """Show the card."""

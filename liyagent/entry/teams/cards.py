@@ -82,7 +82,7 @@ def _facts(approval: Approval) -> list[Block]:
 
 
 def _title(text: str) -> Block:
-    return {"type": "RichTextBlock", "inlines": [_run(text, weight="bolder", size="medium")]}
+    return {"type": "RichTextBlock", "inlines": [_run(cell(text), weight="bolder", size="medium")]}
 
 
 def _line(name: str, text: str, *, is_mono: bool = False) -> Block:

@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass
 from uuid import UUID
 
+import psycopg
 from django.db import DatabaseError, InterfaceError, connection, transaction
 from rest_framework.exceptions import Throttled
 
@@ -123,7 +124,7 @@ def begin_received(run_id: UUID) -> None:
     """Start a turn that was kept. What goes wrong is told in the log: the round of any process starts it later."""
     try:
         begin_arrival(run_id)
-    except (LiyagentError, DatabaseError, InterfaceError) as error:
+    except (LiyagentError, DatabaseError, InterfaceError, psycopg.Error) as error:
         logger.warning("turn %s is not started yet: %s", run_id, error)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
+import psycopg
 import pytest
 from django.db import connection
 
@@ -18,8 +20,14 @@ from liyagent.providers.types import Role
 from runs.models import Run
 from tests.flows.conftest import api_of, make_user
 from tests.unit.entry.a2a.conftest import RECEIVER, Rpc, message, moved
+from tests.unit.entry.a2a.test_push import WAITS
 from tests.unit.runs.carrying.conftest import World, never, says
 
+# A run as another process stores it, not committed yet.
+SAME_AS = """
+INSERT INTO runs_run SELECT (jsonb_populate_record(r, jsonb_build_object('id', %s::text, 'correlation_id', %s::text))).*
+    FROM runs_run r WHERE id = %s
+"""
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
@@ -116,6 +124,34 @@ def test_the_same_message_many_times_at_once_is_one_task(world: World, rpc: Rpc)
     with ThreadPoolExecutor(6) as pool:
         found = set(pool.map(send, range(24)))
     assert len(found) == Run.objects.count() == Task.objects.count() == 1
+
+
+def test_a_message_whose_run_another_starts_at_the_same_moment_is_answered(
+    world: World, rpc: Rpc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.model.steps = [says("done")]
+    other = rpc.send("other")
+    params = {"message": message(), "configuration": {"returnImmediately": True}}
+    with monkeypatch.context() as patch:
+        patch.setattr("liyagent.entry.a2a.receive.begin_once", lambda _run_id: None)
+        task = rpc.call("SendMessage", params)["task"]
+
+    def again() -> str:
+        try:
+            return str(rpc.call("SendMessage", params)["task"]["id"])
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(world.url) as starting:
+        starting.execute(SAME_AS, [task["id"], task["id"], other["id"]])
+        answer = pool.submit(again)
+        until = time.monotonic() + 10
+        while not world.sql(WAITS) and not answer.done():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        starting.commit()
+        assert answer.result() == task["id"]
+    assert Run.objects.count() == 2
 
 
 def test_a_part_of_data_is_told_to_the_agent_as_json(world: World, rpc: Rpc) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import product
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from liyagent.agents.containment import contain_agent
 from liyagent.agents.models import Agent
@@ -14,6 +16,7 @@ from liyagent.entry.teams import deliver
 from liyagent.entry.teams.connector import post, update
 from liyagent.entry.teams.models import TeamsBot, TeamsTurn
 from liyagent.entry.teams.words import NOT_TAKEN, PLACEHOLDER
+from runs.stop import stop_run
 from tests.fakes.teams_connector import Fault, Shown
 from tests.unit.entry.teams.conftest import Teams
 from tests.unit.runs.carrying.conftest import says
@@ -215,6 +218,37 @@ def test_a_run_that_failed_says_so_with_its_id_and_a_card(teams: Teams) -> None:
     (shown,) = teams.shown()
     assert shown.text == f"I could not finish this. (run {arrival.run_id})"
     assert str(arrival.run_id) in str(shown.card)
+
+
+def test_a_run_that_was_stopped_or_interrupted_says_so(teams: Teams) -> None:
+    stopped = teams.say("look", says("never"))
+    stop_run(run_id=stopped.run_id, actor="olga", reason="enough")
+    teams.world.process().carry()
+    elsewhere = {"id": "a:other", "tenantId": teams.connector.tenant}
+    interrupted = teams.say("look", says("never"), conversation=elsewhere)
+    teams.world.sql(
+        "UPDATE runs_run SET status = 'interrupted', ended_at = liyagent_now() WHERE id = %s",
+        interrupted.run_id,
+    )
+    deliver_all(teams)
+    assert [it.text for it in teams.shown()] == [
+        f"This was stopped before I could answer. (run {stopped.run_id})",
+        f"This was interrupted, and it will not go on. Please ask again. (run {interrupted.run_id})",
+    ]
+
+
+def test_an_answer_leads_to_its_run_where_people_can_reach_that(
+    teams: Teams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = dataclasses.replace(settings.LIYAGENT, public_url="https://liyagent.example.com")
+    monkeypatch.setattr(settings, "LIYAGENT", conf)
+    arrival = answered(teams)
+    deliver_all(teams)
+    (shown,) = teams.shown()
+    assert shown.text == GROWN
+    assert shown.card is not None
+    page = f"https://liyagent.example.com/admin/runs/run/{arrival.run_id}/change/"
+    assert [it["url"] for it in shown.card["actions"]] == [page]
 
 
 def test_an_answer_too_long_for_teams_is_cut_and_says_so(teams: Teams) -> None:
