@@ -46,6 +46,7 @@ INSTALLED_APPS = [
     "liyagent.entry",
     "liyagent.entry.a2a",
     "liyagent.entry.teams",
+    "liyagent.entry.webhooks",
     "liyagent.demo",
     "liyagent.console",
     "liyagent.operation",

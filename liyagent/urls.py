@@ -24,6 +24,8 @@ urlpatterns = [
     path("api/", include("runs.urls")),
     path("api/", include("liyagent.entry.inspector.urls")),
     path("api/", include("liyagent.entry.teams.urls")),
+    path("api/", include("liyagent.entry.webhooks.urls")),
+    path("hooks/", include("liyagent.entry.webhooks.hooks_urls")),
     path("a2a/", include("liyagent.entry.a2a.urls")),
     path("api", UnknownAddress.as_view(), {"rest": ""}),
     re_path(r"^api/(?P<rest>[\s\S]*)$", UnknownAddress.as_view(), name="unknown-address"),

@@ -22,7 +22,7 @@ from liyagent.core.problems import PROBLEM, BodyTooLarge, problem_of, problem_re
 
 logger = logging.getLogger(__name__)
 
-API_PATHS = ("/api/", "/a2a/", "/health/")
+API_PATHS = ("/api/", "/a2a/", "/hooks/", "/health/")
 
 
 class TryLater(exceptions.APIException):
