@@ -238,7 +238,7 @@ def test_one_whose_slots_cannot_be_told_stands_still_and_the_others_are_fired(cr
     # Saved again it goes on, and what it missed meanwhile is caught up.
     cron.world.sql("UPDATE cron_crontrigger SET timezone = 'UTC' WHERE key = 'a'")
     cron.save("0 10 * * *", key="a")
-    assert cron.fires("a") == [(TEN[0], "received")] or cron.look() == 1
+    assert cron.look() == 1
     assert cron.fires("a") == [(TEN[0], "started")]
 
 
