@@ -7,9 +7,11 @@ import os
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 
+from liyagent.core.hang_ups import outlive_callers
 from liyagent.core.limits import limit_body
 from liyagent.core.streams import stream_after
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "liyagent.settings")
-_django = get_asgi_application()
+# Whoever sends a webhook may be gone before it is answered (CR-05).
+_django = outlive_callers(get_asgi_application(), below=("/hooks/",))
 application = stream_after(limit_body(_django, limit_bytes=settings.DATA_UPLOAD_MAX_MEMORY_SIZE))

@@ -17,10 +17,10 @@ LEASE_SECONDS, SENT_WITHIN_SECONDS, ANSWER_SECONDS = 60, 30.0, 10.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 3_600.0
 
 CLAIM = """
-UPDATE {table} n SET attempts = n.attempts + 1, claimed_until = liyagent_now() + make_interval(secs => %s)
+UPDATE {table} n SET attempts = n.attempts + 1, claimed_until = liyagent_now() + make_interval(secs => %s){claims}
     WHERE n.id = (SELECT d.id FROM {table} d
-        WHERE d.state = 'pending' AND d.next_at <= (SELECT liyagent_now())
-            AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now())
+        WHERE d.state = 'pending' AND d.next_at <= (SELECT liyagent_now()){which}
+            AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now(){also_free})
             AND (d.created_at < liyagent_now() - interval '1 hour' OR NOT EXISTS (
                 SELECT 1 FROM {table} e WHERE e.{of} = d.{of} AND e.state = 'pending' AND e.id < d.id))
         ORDER BY d.next_at, d.id LIMIT 1 FOR UPDATE SKIP LOCKED)
@@ -43,15 +43,33 @@ UPDATE {table} n SET failures = n.failures + 1, last_error = %s, claimed_until =
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outbox:
-    """The statements over one table. Of the rows with one `of`, the earlier is sent first, for an hour at most."""
+    """The statements over one table. Of the rows with one `of`, the earlier is sent first, for an hour at most.
+
+    SQL of its room: `claims` sets what else a claim notes, `which` says which rows are meant, `also_free` which claims
+    are over before their time. Their values are given to `claim`, in this order.
+    """
 
     table: str
     of: str
+    claims: str = ""
+    which: str = ""
+    also_free: str = ""
 
-    def claim(self) -> int | None:
+    @property
+    def claim_statement(self) -> str:
+        """The claim; its first value are the seconds."""
+        return CLAIM.format(
+            table=self.table,
+            of=self.of,
+            claims=self.claims,
+            which=self.which,
+            also_free=self.also_free,
+        )
+
+    def claim(self, *values: object) -> int | None:
         """Claim the row that is due longest for 60 s, and return its id."""
         with connection.cursor() as cursor:
-            cursor.execute(CLAIM.format(table=self.table, of=self.of), [LEASE_SECONDS])
+            cursor.execute(self.claim_statement, [LEASE_SECONDS, *values])
             row = cursor.fetchone()
         return None if row is None else int(row[0])
 

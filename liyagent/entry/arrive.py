@@ -11,22 +11,23 @@ from django.db import connection, transaction
 from psycopg.types.json import Jsonb
 
 from liyagent.core.errors import BadInput
+from liyagent.leases.own import OWN
 from runs.checkpoint import keyring
 from runs.ids import new_run_id
 from runs.models import CHECKPOINT_FORMAT
 
 ARRIVAL = "arrival"
 LONGEST_DELIVERY_ID = 255
-# Whoever received it starts it at once; another looks after this time, in which the first has died.
+# Whoever received it starts it at once; another does after this time, or once the first is known to have died.
 IN_HAND_SECONDS = 10
 # A start that could not be made for so long is told as refused.
 PATIENCE_SECONDS = 86_400
 
 RECEIVE = """
 INSERT INTO entry_arrival (run_id, way, source, delivery_id, body_digest, agent_key, started_by, mission, request_id, sealed,
-        key_id, state, reason, outcome, received_at, next_at, give_up_at, claimed_until, attempts, ended_at)
+        key_id, state, reason, outcome, received_at, next_at, give_up_at, claimed_until, claimed_by, attempts, ended_at)
     SELECT %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, '', it.now, it.now, it.now + make_interval(secs => %s),
-        it.now + make_interval(secs => %s), 1, CASE WHEN %s = 'skipped' THEN it.now END
+        it.now + make_interval(secs => %s), %s, 1, CASE WHEN %s = 'skipped' THEN it.now END
         FROM (SELECT liyagent_now() AS now OFFSET 0) AS it
     ON CONFLICT ON CONSTRAINT entry_one_arrival_per_delivery DO NOTHING
     RETURNING run_id
@@ -114,5 +115,5 @@ def _row(arriving: Arriving, run_id: UUID, state: str) -> list[Any]:
     return [
         run_id, arriving.way, arriving.source, arriving.delivery_id, arriving.body_digest, arriving.agent_key,
         arriving.started_by, arriving.mission, arriving.request_id, None if arriving.skipped else sealed, ring.newest,
-        state, arriving.skipped[:500], PATIENCE_SECONDS, IN_HAND_SECONDS, state,
+        state, arriving.skipped[:500], PATIENCE_SECONDS, IN_HAND_SECONDS, OWN.holder, state,
     ]  # fmt: skip

@@ -16,6 +16,7 @@ from liyagent.core.transactions import forbid_transaction
 from liyagent.entry.arrive import ARRIVAL, IN_HAND_SECONDS
 from liyagent.entry.errors import ArrivalRefused
 from liyagent.entry.models import Arrival, ArrivalState
+from liyagent.leases.own import CLAIMER_IS_GONE, OWN
 from runs.checkpoint import keyring
 from runs.errors import NotStarted
 from runs.models import CHECKPOINT_FORMAT, Run
@@ -27,13 +28,14 @@ MOST_A_LOOK = 100
 AGAIN_SECONDS = 2.0
 
 CLAIM = """
-UPDATE entry_arrival n SET attempts = n.attempts + 1, claimed_until = liyagent_now() + make_interval(secs => %s)
+UPDATE entry_arrival n SET attempts = n.attempts + 1, claimed_until = liyagent_now() + make_interval(secs => %s),
+        claimed_by = %s
     WHERE n.run_id = (SELECT d.run_id FROM entry_arrival d
         WHERE d.state = 'received' AND d.next_at <= (SELECT liyagent_now())
-            AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now())
+            AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now(){is_gone})
         ORDER BY d.next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING n.run_id
-"""
+""".format(is_gone=CLAIMER_IS_GONE)
 # Where the run ended before this is written, the trigger has written more than this would.
 STARTED = """
 UPDATE entry_arrival SET state = 'started', started_at = liyagent_now(), sealed = NULL, claimed_until = NULL
@@ -86,7 +88,7 @@ def begin_due(give_up: Callable[[], bool], *, limit: int = MOST_A_LOOK) -> int:
     tried = 0
     while tried < limit and not give_up():
         with connection.cursor() as cursor:
-            cursor.execute(CLAIM, [IN_HAND_SECONDS])
+            cursor.execute(CLAIM, [IN_HAND_SECONDS, OWN.holder])
             row = cursor.fetchone()
         if row is None:
             break

@@ -13,11 +13,18 @@ from liyagent.core.outbox import Outbox
 from liyagent.core.transactions import forbid_transaction
 from liyagent.entry.models import Delivery
 from liyagent.entry.ways import SENDERS, Sent
+from liyagent.leases.own import CLAIMER_IS_GONE, OWN
 
 logger = logging.getLogger(__name__)
 
 MOST_A_LOOK = 100
-OUTBOX = Outbox(table="entry_delivery", of="run_id")
+OUTBOX = Outbox(
+    table="entry_delivery",
+    of="run_id",
+    claims=", claimed_by = %s",
+    which=" AND d.way = %s",
+    also_free=CLAIMER_IS_GONE,
+)
 
 MARK = """
 UPDATE entry_delivery SET marked_at = liyagent_now()
@@ -36,35 +43,36 @@ class LostDelivery(LiyagentError):
     code = "delivery.lost"
 
 
-def deliver_due(give_up: Callable[[], bool], *, limit: int = MOST_A_LOOK) -> int:
-    """Send what is due, at most `limit`, and return how many were tried. Raises the database's errors.
+def deliver_due(give_up: Callable[[], bool], *, way: str, limit: int = MOST_A_LOOK) -> int:
+    """Send what is due by a way, at most `limit`, and return how many were tried. Raises the database's errors.
 
-    A way whose other end is down is left alone for the rest of this look, its deliveries being spaced out.
+    An other end that is down is left alone until the next look, its deliveries being spaced out.
     """
     forbid_transaction("handing on answers")
     tried = 0
     while tried < limit and not give_up():
-        found = OUTBOX.claim()
+        found = OUTBOX.claim(OWN.holder, way)
         if found is None:
             break
         tried += 1
-        deliver_one(Delivery.objects.get(id=found))
+        sent = _send(Delivery.objects.get(id=found))
+        if sent is not None and sent.is_down:
+            break
     return tried
 
 
-def deliver_one(delivery: Delivery) -> None:
-    """Send a claimed delivery by its way, and keep what became of it."""
-    sender = SENDERS.get(delivery.way)
-    if sender is None:
-        sent = Sent(error=f"nobody here hands on by {delivery.way}")
-    else:
-        try:
-            sent = sender(delivery, delivery.marked_at is not None, lambda: _mark(delivery))
-        except LostDelivery:
-            return
-        except LiyagentError as error:
-            sent = Sent(error=str(error))
+def _send(delivery: Delivery) -> Sent | None:
+    """Send a claimed delivery and keep what became of it; None where another has it by now."""
+    try:
+        sent = SENDERS[delivery.way](
+            delivery, delivery.marked_at is not None, lambda: _mark(delivery)
+        )
+    except LostDelivery:
+        return None
+    except LiyagentError as error:
+        sent = Sent(error=str(error))
     _settle(delivery, sent)
+    return sent
 
 
 def _mark(delivery: Delivery) -> None:

@@ -42,6 +42,7 @@ class Arrival(models.Model):
     next_at = models.DateTimeField()
     give_up_at = models.DateTimeField()
     claimed_until = models.DateTimeField(null=True, blank=True)
+    claimed_by = models.UUIDField(null=True, blank=True)
     attempts = models.IntegerField(default=0)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -112,6 +113,7 @@ class Delivery(models.Model):
     next_at = models.DateTimeField()
     give_up_at = models.DateTimeField()
     claimed_until = models.DateTimeField(null=True, blank=True)
+    claimed_by = models.UUIDField(null=True, blank=True)
     marked_at = models.DateTimeField(null=True, blank=True)
     attempts = models.IntegerField(default=0, db_default=0)
     failures = models.IntegerField(default=0, db_default=0)
@@ -130,7 +132,9 @@ class Delivery(models.Model):
         )
         indexes = (
             models.Index(
-                fields=["next_at", "id"], name="entry_delivery_due", condition=Q(state="pending")
+                fields=["way", "next_at", "id"],
+                name="entry_delivery_due",
+                condition=Q(state="pending"),
             ),
             models.Index(
                 fields=["run_id", "id"], name="entry_delivery_open", condition=Q(state="pending")

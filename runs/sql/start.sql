@@ -37,7 +37,13 @@ BEGIN
         VALUES (p_run, p_correlation, p_parent, p_loop, p_agent, p_agent_version, p_entry, p_mission, p_request,
             p_started_by, p_recording, 'queued', '', p_format, p_key_id, 0, 0, '', 0,
             0, 0, 0, 0, 0, 0, 0, 0,
-            0, 1, p_seal, false, '', v_now, p_written_ahead);
+            0, 1, p_seal, false, '', v_now, p_written_ahead)
+        ON CONFLICT (id) DO NOTHING;
+    IF NOT FOUND THEN
+        -- Two that start the same run at once: the other was first.
+        RETURN QUERY SELECT true, v_config, p_run, p_correlation, p_body_digest;
+        RETURN;
+    END IF;
     INSERT INTO runs_part (run_id, number, kind, sealed) VALUES (p_run, 0, 'start', p_sealed);
     INSERT INTO events_eventhead (correlation_id, count, hash) VALUES (p_correlation, 0, p_genesis)
         ON CONFLICT (correlation_id) DO NOTHING;

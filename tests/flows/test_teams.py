@@ -38,7 +38,7 @@ AT_ONCE_SECONDS = 2.0
 def handing_on() -> Iterator[None]:
     """What each process does again and again for the ways in, until the block ends."""
     ended = threading.Event()
-    looks = {"arrivals": begin_due, "deliveries": deliver_due}
+    looks = {"arrivals": begin_due, "teams deliveries": partial(deliver_due, way="teams")}
     threads = [
         threading.Thread(
             target=partial(go_round, name, Round(look=look, is_waited_for=True), ended=ended)

@@ -34,7 +34,7 @@ def arrived(number: int, **facts: Any) -> None:
         Arriving(
             way="webhook",
             source="pager",
-            delivery_id=f"d-{number}",
+            delivery_id=f"delivery-{number}",
             agent_key="triage",
             started_by="olga",
             words={"task": "the secret is plumtree"},
@@ -89,7 +89,7 @@ def test_arrivals_are_paged_newest_first_and_bear_no_words(operator: Api, agent:
         page = operator.get(address).data
         found += page["arrivals"]
         address = page["next"]
-    assert [it["delivery_id"] for it in found] == [f"d-{it}" for it in (4, 3, 2, 1, 0)]
+    assert [it["delivery_id"] for it in found] == [f"delivery-{it}" for it in (4, 3, 2, 1, 0)]
     assert [it["state"] for it in found[:2]] == ["skipped", "received"]
     assert "plumtree" not in str(found)
     for query in ("limit=0", "cursor=x", "cursor=WyJ4Il0", "other=1"):
@@ -130,16 +130,16 @@ def test_the_console_saves_tries_and_removes_a_trigger(operator: Api, agent: Age
     assert client.post(f"{page}/change/", {**form, "most_a_minute": "5", "sample": ""}).status_code == 302  # fmt: skip
     trigger.refresh_from_db()
     assert (trigger.most_a_minute, trigger.key) == (5, "pager")
-    tried = client.post(f"{page}/try-payload", {"payload": json.dumps(ALERT)}, follow=True)
+    tried = client.post(f"{page}/try/", {"payload": json.dumps(ALERT)}, follow=True)
     assert b"Task: disk full" in tried.content
-    unfit = client.post(f"{page}/try-payload", {"payload": "{}"}, follow=True)
+    unfit = client.post(f"{page}/try/", {"payload": "{}"}, follow=True)
     assert b"It does not fit" in unfit.content
-    assert b"Try it" in client.get(f"{page}/try-payload", follow=True).content
+    assert b"Try it" in client.get(f"{page}/try/", follow=True).content
     for listed in (f"{pages}/", "/admin/webhooks/triggerarrival/"):
         assert client.get(listed).status_code == 200
-    client.get(f"{page}/remove", follow=True)
+    client.get(f"{page}/remove/", follow=True)
     assert Trigger.objects.exists()
-    client.post(f"{page}/remove", {"confirmed": "yes"}, follow=True)
+    client.post(f"{page}/remove/", {"confirmed": "yes"}, follow=True)
     assert not Trigger.objects.exists()
 
 
@@ -151,9 +151,9 @@ def test_the_console_lists_what_was_let_in_of_a_trigger(operator: Api, agent: Ag
     client.force_login(make_user("vera", "runs.view_run"))
     User.objects.filter(username="vera").update(is_staff=True)
     page = client.get("/admin/webhooks/triggerarrival/?q=pager").content.decode()
-    assert "d-1" in page
+    assert "delivery-1" in page
     assert "the filter does not hold of it" in page
-    assert "d-1" not in client.get("/admin/webhooks/triggerarrival/?q=page").content.decode()
+    assert "delivery-1" not in client.get("/admin/webhooks/triggerarrival/?q=page").content.decode()
     assert client.get("/admin/webhooks/trigger/").status_code == 403
 
 
@@ -173,7 +173,7 @@ def test_the_shell_keeps_tries_and_lists(operator: Api, agent: Agent, tmp_path: 
     assert '"task": "disk full"' in shell("try", "pager", str(sample))
     assert "leads nowhere" in refusal("try", "pager", str(sample), "--task={{ node }}")
     arrived(1)
-    assert "d-1" in shell("arrivals", "pager")
+    assert "delivery-1" in shell("arrivals", "pager")
     shell("disable", "pager")
     assert "disabled" in shell("list")
     shell("enable", "pager")

@@ -3,8 +3,8 @@
 from liyagent.entry.a2a.deliver import send_push
 from liyagent.entry.a2a.forget import forget_old
 from liyagent.entry.a2a.receive import WAY
-from liyagent.entry.ways import SENDERS
+from liyagent.entry.hand_on import hand_on_by
 from runs.rounds import ROUNDS, Round
 
-SENDERS[WAY] = send_push
+hand_on_by(WAY, send_push)
 ROUNDS["old a2a tasks"] = Round(look=forget_old)

@@ -42,6 +42,7 @@ class Migration(migrations.Migration):
                 ("next_at", models.DateTimeField()),
                 ("give_up_at", models.DateTimeField()),
                 ("claimed_until", models.DateTimeField(blank=True, null=True)),
+                ("claimed_by", models.UUIDField(blank=True, null=True)),
                 ("attempts", models.IntegerField(default=0)),
                 ("started_at", models.DateTimeField(blank=True, null=True)),
                 ("ended_at", models.DateTimeField(blank=True, null=True)),
@@ -122,6 +123,7 @@ class Migration(migrations.Migration):
                 ("next_at", models.DateTimeField()),
                 ("give_up_at", models.DateTimeField()),
                 ("claimed_until", models.DateTimeField(blank=True, null=True)),
+                ("claimed_by", models.UUIDField(blank=True, null=True)),
                 ("marked_at", models.DateTimeField(blank=True, null=True)),
                 ("attempts", models.IntegerField(db_default=0, default=0)),
                 ("failures", models.IntegerField(db_default=0, default=0)),
@@ -136,7 +138,7 @@ class Migration(migrations.Migration):
                 "indexes": [
                     models.Index(
                         condition=models.Q(("state", "pending")),
-                        fields=["next_at", "id"],
+                        fields=["way", "next_at", "id"],
                         name="entry_delivery_due",
                     ),
                     models.Index(

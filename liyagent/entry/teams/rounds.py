@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from django.db import connection
 
+from liyagent.entry.hand_on import hand_on_by
 from liyagent.entry.teams.deliver import send
 from liyagent.entry.teams.keys import signing_keys
 from liyagent.entry.teams.models import WAY, TeamsBot
-from liyagent.entry.ways import SENDERS
 from runs.rounds import ROUNDS, Round
 
 KEPT_DAYS = 90
@@ -42,6 +42,6 @@ def keep_keys(give_up: Callable[[], bool]) -> int:
     return len(addresses)
 
 
-SENDERS[WAY] = send
+hand_on_by(WAY, send)
 ROUNDS["teams keys"] = Round(look=keep_keys)
 ROUNDS["teams turns"] = Round(look=forget_turns)

@@ -145,7 +145,7 @@ class TriggerAdmin(OperatedAdmin):
         """Save through the verb."""
         obj.pk = save_trigger(obj.key, form.given(), saver=saver_in(request)).pk
 
-    @action(description="Try a payload", permissions=["operate"])
+    @action(description="Try a payload", permissions=["operate"], url_path="try")
     def try_payload(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show what a payload would start; nothing is kept."""
         trigger = self.row_or_404(request, object_id)

@@ -11,7 +11,7 @@ import pytest
 from liyagent.approvals import outbox
 from liyagent.approvals.deliver import OUTBOX
 from liyagent.approvals.notice import REMIND
-from liyagent.core.outbox import CLAIM, LEASE_SECONDS
+from liyagent.core.outbox import LEASE_SECONDS
 from tests.unit.runs.carrying.conftest import World, calls, says
 
 MANY = 20_000
@@ -29,7 +29,7 @@ UPDATE approvals_approval SET remind_at = liyagent_now()
     WHERE id IN (SELECT id FROM approvals_approval WHERE remind_at IS NOT NULL ORDER BY id LIMIT 20)
 """
 LOOKS = {
-    "claim": (CLAIM.format(table=OUTBOX.table, of=OUTBOX.of), [LEASE_SECONDS]),
+    "claim": (OUTBOX.claim_statement, [LEASE_SECONDS]),
     "remind": (REMIND, [200]),
     "forget delivered": (outbox.FORGET_DELIVERED, [7, 20]),
     "forget dead": (outbox.FORGET_DEAD, [30, 20]),

@@ -17,6 +17,8 @@ from liyagent.entry.arrive import Arrived, Arriving, Owed, arrive, keep_arrival
 from liyagent.entry.begin import begin_arrival, begin_due, check_begun
 from liyagent.entry.errors import ArrivalRefused
 from liyagent.entry.models import Arrival, Delivery
+from liyagent.leases.holding import end_holder
+from liyagent.leases.own import OWN
 from runs import begin as beginning
 from runs.errors import NotStarted
 from runs.models import Run
@@ -95,6 +97,20 @@ def test_what_was_received_by_a_process_that_died_is_started_by_another_once(
     assert begin_due(never) == 1
     assert begin_due(never) == 0
     assert Run.objects.filter(id=arrived.run_id).count() == 1
+
+
+@pytest.mark.promise("CR-05")
+def test_what_a_dead_process_had_in_hand_is_started_as_soon_as_its_death_is_known(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.model.steps = [says("done")]
+    process = world.process()
+    monkeypatch.setattr(OWN, "holder", process.holder)
+    arrived = arrive(arriving())
+    assert begin_due(never) == 0
+    end_holder(process.holder)
+    assert begin_due(never) == 1
+    assert Run.objects.filter(id=arrived.run_id).exists()
 
 
 def test_many_that_find_it_start_it_once(world: World) -> None:

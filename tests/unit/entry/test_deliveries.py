@@ -15,6 +15,7 @@ from liyagent.entry.begin import begin_arrival
 from liyagent.entry.deliver import LostDelivery, deliver_due
 from liyagent.entry.models import Delivery
 from liyagent.entry.ways import SENDERS, Mark, Sent
+from liyagent.leases.own import OWN
 from runs.models import Run
 from runs.transcript import read_transcript
 from tests.unit.runs.carrying.conftest import World, never, says
@@ -107,8 +108,8 @@ def test_the_answer_of_a_run_that_ended_elsewhere_is_handed_on_without_running_a
 ) -> None:
     run = answered(world, "answer")
     asked = len(world.model.asked)
-    assert deliver_due(never) == 1
-    assert deliver_due(never) == 0
+    assert deliver_due(never, way="webhook") == 1
+    assert deliver_due(never, way="webhook") == 0
     assert far.ledger == [(0, "answer 0", False)]
     assert len(world.model.asked) == asked
     delivery = Delivery.objects.get(run_id=run.id)
@@ -118,7 +119,7 @@ def test_the_answer_of_a_run_that_ended_elsewhere_is_handed_on_without_running_a
 def test_nothing_is_handed_on_before_the_run_has_ended(world: World, far: Far) -> None:
     answered(world, "answer")
     world.sql("UPDATE entry_delivery SET state = 'waiting'")
-    assert deliver_due(never) == 0
+    assert deliver_due(never, way="webhook") == 0
     assert not far.ledger
 
 
@@ -128,7 +129,7 @@ def test_many_at_once_send_each_once(world: World, far: Far) -> None:
 
     def look(_number: int) -> int:
         try:
-            return deliver_due(never)
+            return deliver_due(never, way="webhook")
         finally:
             connection.close()
 
@@ -144,10 +145,10 @@ def test_whoever_comes_after_a_death_knows_that_the_sending_is_in_doubt(
     answered(world, "answer")
     far.does = [died]
     with pytest.raises(Killed):
-        deliver_due(never)
-    assert deliver_due(never) == 0
+        deliver_due(never, way="webhook")
+    assert deliver_due(never, way="webhook") == 0
     due_again(world)
-    assert deliver_due(never) == 1
+    assert deliver_due(never, way="webhook") == 1
     assert far.ledger == [(0, "answer 0", True)]
 
 
@@ -158,7 +159,7 @@ def test_a_lost_answer_leaves_it_in_doubt_until_one_is_told(
     answered(world, "answer")
     far.does = [lost_the_answer, then]
     for _ in range(3):
-        deliver_due(never)
+        deliver_due(never, way="webhook")
         due_again(world)
     assert [is_in_doubt for _, _, is_in_doubt in far.ledger] == [False, True, True]
     assert Delivery.objects.get().marked_at is None
@@ -168,7 +169,7 @@ def test_a_refusal_leaves_nothing_in_doubt(world: World, far: Far) -> None:
     answered(world, "answer")
     far.does = [refused_for_now]
     for _ in range(2):
-        deliver_due(never)
+        deliver_due(never, way="webhook")
         due_again(world)
     assert [is_in_doubt for _, _, is_in_doubt in far.ledger] == [False, False]
 
@@ -176,10 +177,10 @@ def test_a_refusal_leaves_nothing_in_doubt(world: World, far: Far) -> None:
 def test_the_earlier_of_a_run_goes_first(world: World, far: Far) -> None:
     answered(world, "placeholder", "answer")
     far.does = [is_down]
-    deliver_due(never)
+    deliver_due(never, way="webhook")
     assert [number for number, _, _ in far.ledger] == [0]
     due_again(world)
-    deliver_due(never)
+    deliver_due(never, way="webhook")
     assert [number for number, _, _ in far.ledger] == [0, 0, 1]
 
 
@@ -189,9 +190,9 @@ def test_it_ends_as_what_it_is_with_its_reason(
 ) -> None:
     run = answered(world, "answer")
     far.does = [turn]
-    deliver_due(never)
+    deliver_due(never, way="webhook")
     due_again(world)
-    assert deliver_due(never) == 0
+    assert deliver_due(never, way="webhook") == 0
     delivery = Delivery.objects.get(run_id=run.id)
     assert (delivery.state, delivery.last_error[:4]) == (state, "HTTP")
 
@@ -200,7 +201,7 @@ def test_it_is_given_up_after_a_day(world: World, far: Far) -> None:
     answered(world, "answer")
     world.sql("UPDATE entry_delivery SET give_up_at = liyagent_now() - interval '1 s'")
     far.does = [is_down]
-    deliver_due(never)
+    deliver_due(never, way="webhook")
     assert Delivery.objects.get().state == "dead"
 
 
@@ -214,20 +215,41 @@ def test_who_was_overtaken_sends_nothing_and_settles_nothing(world: World, far: 
         return Sent()
 
     far.does = [overtaken]
-    deliver_due(never)
+    deliver_due(never, way="webhook")
     assert Delivery.objects.get(run_id=run.id).state == "pending"
 
 
 def test_nothing_is_handed_on_inside_a_transaction(world: World, far: Far) -> None:
     with pytest.raises(InTransaction), transaction.atomic():
-        deliver_due(never)
+        deliver_due(never, way="webhook")
 
 
-def test_a_way_that_nobody_here_knows_is_tried_again_elsewhere(
-    world: World, monkeypatch: pytest.MonkeyPatch
+def test_a_claim_ends_with_its_claimer(
+    world: World, far: Far, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = answered(world, "answer")
-    monkeypatch.delitem(SENDERS, "webhook", raising=False)
-    deliver_due(never)
-    delivery = Delivery.objects.get(run_id=run.id)
-    assert (delivery.state, delivery.failures) == ("pending", 1)
+    """A killed process delays an answer by its lease at the most, not by the claim's minute (CR-32)."""
+    answered(world, "answer")
+    process = world.process()
+    monkeypatch.setattr(OWN, "holder", process.holder)
+    far.does = [died]
+    with pytest.raises(Killed):
+        deliver_due(never, way="webhook")
+    monkeypatch.setattr(OWN, "holder", world.process("b").holder)
+    assert deliver_due(never, way="webhook") == 0
+    world.lapse(process)
+    assert deliver_due(never, way="webhook") == 1
+    assert far.ledger == [(0, "answer 0", True)]
+
+
+def test_one_way_s_deliveries_are_no_other_s(world: World, far: Far) -> None:
+    answered(world, "answer")
+    assert deliver_due(never, way="teams") == 0
+    assert not far.ledger
+
+
+def test_an_end_that_is_down_is_left_alone_until_the_next_look(world: World, far: Far) -> None:
+    answered(world, "answer")
+    answered(world, "answer", number=1)
+    far.does = [is_down]
+    assert deliver_due(never, way="webhook") == 1
+    assert deliver_due(never, way="webhook") == 1

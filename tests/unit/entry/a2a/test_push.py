@@ -72,10 +72,10 @@ def test_what_a_caller_wants_to_know_is_told_in_order(
     task = rpc.send(configuration={"taskPushNotificationConfig": {**FULL, "url": receiver.url}})
     world.process().carry()
     assert pushes(task["id"]) == ["input-required"]
-    deliver_due(never)
+    deliver_due(never, way="a2a")
     stop_run(run_id=Run.objects.get().id, actor="olga", reason="enough")
     world.process().carry()
-    deliver_due(never)
+    deliver_due(never, way="a2a")
     assert told(receiver) == ["INPUT_REQUIRED", "CANCELED"]
     for it in receiver.received:
         Draft202012Validator(STREAMED).validate(it.told)
@@ -96,7 +96,7 @@ def test_a_caller_of_0_3_is_told_the_task_itself(
     }  # fmt: skip
     task = rpc.call("message/send", params)
     world.process().carry()
-    deliver_due(never)
+    deliver_due(never, way="a2a")
     (one,) = receiver.received
     Draft202012Validator(OLD_TASK).validate(one.told)
     assert one.told["id"] == task["id"]
@@ -113,16 +113,16 @@ def test_what_was_not_taken_is_told_again_and_nothing_overtakes_it(
     rpc.send(configuration={"taskPushNotificationConfig": {"url": receiver.url}})
     world.process().carry()
     receiver.status = 503
-    deliver_due(never)
+    deliver_due(never, way="a2a")
     stop_run(run_id=Run.objects.get().id, actor="olga", reason="enough")
     world.process().carry()
-    deliver_due(never)
+    deliver_due(never, way="a2a")
     assert told(receiver) == ["INPUT_REQUIRED"]
     receiver.status = 204
     due(world)
-    deliver_due(never)
+    deliver_due(never, way="a2a")
     due(world)
-    deliver_due(never)
+    deliver_due(never, way="a2a")
     assert told(receiver) == ["INPUT_REQUIRED", "INPUT_REQUIRED", "CANCELED"]
     assert set(Delivery.objects.values_list("state", flat=True)) == {"delivered"}
 
@@ -141,8 +141,8 @@ def test_a_process_that_dies_while_it_tells_leaves_it_to_the_next(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("liyagent.entry.a2a.deliver._sent", die)
         with pytest.raises(KeyboardInterrupt):
-            deliver_due(never)
-    deliver_due(never)
+            deliver_due(never, way="a2a")
+    deliver_due(never, way="a2a")
     assert told(receiver) == ["COMPLETED", "COMPLETED"]
 
 
@@ -153,7 +153,7 @@ def test_a_receiver_that_is_gone_for_good_is_told_no_more(
     rpc.send(configuration={"taskPushNotificationConfig": {"url": receiver.url}})
     world.process().carry()
     receiver.status = 410
-    deliver_due(never)
+    deliver_due(never, way="a2a")
     assert Delivery.objects.get().state == "dead"
 
 
@@ -163,7 +163,7 @@ def test_nothing_is_told_inside_our_network(world: World, rpc: Rpc, receiver: Re
     world.process().carry()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(settings, "LIYAGENT", replace(settings.LIYAGENT, allowed_private_hosts=()))
-        deliver_due(never)
+        deliver_due(never, way="a2a")
     assert not receiver.received
     assert "127.0.0.1" in Delivery.objects.get().last_error
 
@@ -272,7 +272,7 @@ def test_who_asks_to_be_told_when_it_has_ended_is_told_at_once(
     task = rpc.send()
     world.process().carry()
     rpc.call(SET, {"taskId": task["id"], "url": receiver.url})
-    deliver_due(never)
+    deliver_due(never, way="a2a")
     assert told(receiver) == ["COMPLETED"]
 
 

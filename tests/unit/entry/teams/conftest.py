@@ -57,7 +57,7 @@ class Teams:
 
     def deliver(self) -> int:
         """Hand on what is due."""
-        return deliver_due(never)
+        return deliver_due(never, way="teams")
 
     def later(self) -> None:
         """Let all that waits for its next try be due, its leases over."""

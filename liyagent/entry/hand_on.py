@@ -1,0 +1,15 @@
+"""Say how a way hands on: what each process then does for it, on a thread of its own."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from liyagent.entry.deliver import deliver_due
+from liyagent.entry.ways import SENDERS, Sender
+from runs.rounds import ROUNDS, Round
+
+
+def hand_on_by(way: str, sender: Sender) -> None:
+    """Have `sender` hand on what is owed by `way`; one that is slow holds up no other way. Called when a process starts."""
+    SENDERS[way] = sender
+    ROUNDS[f"{way} deliveries"] = Round(look=partial(deliver_due, way=way), is_waited_for=True)
