@@ -16,7 +16,7 @@ from liyagent.core.transactions import forbid_transaction
 from liyagent.entry.arrive import ARRIVAL, IN_HAND_SECONDS
 from liyagent.entry.errors import ArrivalRefused
 from liyagent.entry.models import Arrival, ArrivalState
-from liyagent.leases.own import CLAIMER_IS_GONE, OWN
+from liyagent.leases.own import OWN
 from runs.checkpoint import keyring
 from runs.errors import NotStarted
 from runs.models import CHECKPOINT_FORMAT, Run
@@ -32,10 +32,12 @@ UPDATE entry_arrival n SET attempts = n.attempts + 1, claimed_until = liyagent_n
         claimed_by = %s
     WHERE n.run_id = (SELECT d.run_id FROM entry_arrival d
         WHERE d.state = 'received' AND d.next_at <= (SELECT liyagent_now())
-            AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now(){is_gone})
+            AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now()
+                OR (d.claimed_by IS NOT NULL AND NOT EXISTS (
+                    SELECT 1 FROM leases_holder h WHERE h.id = d.claimed_by AND h.renew_by > liyagent_now())))
         ORDER BY d.next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING n.run_id
-""".format(is_gone=CLAIMER_IS_GONE)
+"""
 # Where the run ended before this is written, the trigger has written more than this would.
 STARTED = """
 UPDATE entry_arrival SET state = 'started', started_at = liyagent_now(), sealed = NULL, claimed_until = NULL

@@ -18,9 +18,7 @@ from liyagent.access.views import GuardedView
 from tests.databases import FreshDatabase
 from tests.flows.conftest import Api, api_of, make_user
 
-OPEN = re.compile(
-    r"/(health/(live|ready)|admin/(login|logout)/|a2a/x/.well-known/agent-card.json)"
-)
+OPEN = re.compile(r"/(health/(live|ready)|admin/(login|logout)/|a2a/x/.well-known/agent-card.json)")
 SAMPLES = {
     "uuid": "0190a0a0-0000-7000-8000-000000000000",
     "slug": "x",
