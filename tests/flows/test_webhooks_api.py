@@ -132,7 +132,7 @@ def test_the_console_saves_tries_and_removes_a_trigger(operator: Api, agent: Age
     assert (trigger.most_a_minute, trigger.key) == (5, "pager")
     tried = client.post(f"{page}/try/", {"payload": json.dumps(ALERT)}, follow=True)
     assert b"Task: disk full" in tried.content
-    unfit = client.post(f"{page}/try/", {"payload": "{}"}, follow=True)
+    unfit = client.post(f"{page}/try/", {"payload": "[1]"}, follow=True)
     assert b"It does not fit" in unfit.content
     assert b"Try it" in client.get(f"{page}/try/", follow=True).content
     for listed in (f"{pages}/", "/admin/webhooks/triggerarrival/"):
