@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 
@@ -66,7 +67,7 @@ class Outbox:
             also_free=self.also_free,
         )
 
-    def claim(self, *values: object) -> int | None:
+    def claim(self, *values: Any) -> int | None:
         """Claim the row that is due longest for 60 s, and return its id."""
         with connection.cursor() as cursor:
             cursor.execute(self.claim_statement, [LEASE_SECONDS, *values])
@@ -79,7 +80,7 @@ class Outbox:
         """End it as `state`; false where another claimed it meanwhile: then it is the other's to settle."""
         with connection.cursor() as cursor:
             cursor.execute(SETTLED.format(table=self.table), [state, why[:300], row_id, attempts])
-            return cursor.rowcount == 1
+            return bool(cursor.rowcount == 1)
 
     def fail(self, row_id: int, *, attempts: int, failures: int, why: str, pause: float) -> bool:
         """Have it due again, after `pause` seconds at least; return whether it is dead: given up."""
@@ -87,7 +88,7 @@ class Outbox:
         with connection.cursor() as cursor:
             cursor.execute(FAILED.format(table=self.table), [why[:300], wanted, row_id, attempts])
             row = cursor.fetchone()
-        return row == ("dead",)
+        return bool(row == ("dead",))
 
 
 def wanted_pause(told: str) -> float:

@@ -103,7 +103,14 @@ def keep_arrival(arriving: Arriving) -> Arrived:
             (found,) = cursor.fetchone()
             return Arrived(run_id=found, is_new=False)
         for it in arriving.owed:
-            owed = [run_id, arriving.way, it.kind, it.number, Jsonb(it.address), it.state]
+            owed: list[Any] = [
+                run_id,
+                arriving.way,
+                it.kind,
+                it.number,
+                Jsonb(it.address),
+                it.state,
+            ]
             cursor.execute(OWE, [*owed, PATIENCE_SECONDS])
     return Arrived(run_id=run_id, is_new=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Any
 
 from django.db import connection
 
@@ -104,7 +105,7 @@ def _settle(delivery: Delivery, sent: Sent) -> None:
     logger.warning("%s: %s%s", delivery, sent.error, f"; it is {state}" if state else "")
 
 
-def _execute(statement: str, values: list[object]) -> bool:
+def _execute(statement: str, values: list[Any]) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         return bool(cursor.rowcount)

@@ -19,7 +19,7 @@ from liyagent.entry.deliver import deliver_due
 from liyagent.entry.models import Arrival, Delivery
 from liyagent.entry.teams.words import PLACEHOLDER
 from runs.models import Run
-from runs.rounds import Round, go_round
+from runs.rounds import Look, Round, go_round
 from tests.fakes.teams_connector import Shown
 from tests.flows.carrying import carrying
 from tests.flows.conftest import make_user
@@ -38,7 +38,10 @@ AT_ONCE_SECONDS = 2.0
 def handing_on() -> Iterator[None]:
     """What each process does again and again for the ways in, until the block ends."""
     ended = threading.Event()
-    looks = {"arrivals": begin_due, "teams deliveries": partial(deliver_due, way="teams")}
+    looks: dict[str, Look] = {
+        "arrivals": begin_due,
+        "teams deliveries": partial(deliver_due, way="teams"),
+    }
     threads = [
         threading.Thread(
             target=partial(go_round, name, Round(look=look, is_waited_for=True), ended=ended)

@@ -17,7 +17,7 @@ from liyagent.approvals.models import Approval, Notice
 from liyagent.approvals.notice import body_of, remind_due
 from liyagent.approvals.outbox import forget_old, list_notices, send_again
 from liyagent.core.errors import BadInput
-from liyagent.core.outbox import LEASE_SECONDS, pause_after
+from liyagent.core.outbox import ANSWER_SECONDS, LEASE_SECONDS, SENT_WITHIN_SECONDS, pause_after
 from liyagent.core.transactions import InTransaction
 from runs.stop import stop_run
 from tests.fakes.webhook_receiver import Received, Receiver
@@ -337,7 +337,7 @@ def test_what_has_not_left_in_half_a_lease_does_not_leave(
     deliver()
     assert told.received == []
     assert Notice.objects.get().last_error.startswith("TooSlow")
-    longest = 2 * delivering.ANSWER_SECONDS + delivering.SENT_WITHIN_SECONDS
+    longest = 2 * ANSWER_SECONDS + SENT_WITHIN_SECONDS
     assert longest < LEASE_SECONDS
 
 

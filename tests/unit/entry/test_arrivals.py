@@ -19,7 +19,6 @@ from liyagent.entry.errors import ArrivalRefused
 from liyagent.entry.models import Arrival, Delivery
 from liyagent.leases.holding import end_holder
 from liyagent.leases.own import OWN
-from runs import begin as beginning
 from runs.errors import NotStarted
 from runs.models import Run
 from tests.unit.runs.carrying.conftest import World, never, says
@@ -167,7 +166,6 @@ def test_a_start_that_the_database_could_not_take_is_tried_again_and_given_up_af
     world.model.steps = [says("done")]
     arrived = arrive(arriving())
     with monkeypatch.context() as patch:
-        patch.setattr(beginning.hot, "ask", away)
         patch.setattr("runs.start.begin_run", away)
         assert begin_arrival(arrived.run_id).state == "received"
         world.sql("UPDATE entry_arrival SET give_up_at = liyagent_now() - interval '1 s'")
