@@ -9,6 +9,7 @@ from tests.guards.a2a import A2A
 from tests.guards.ahead import AHEAD
 from tests.guards.alone import ALONE
 from tests.guards.approvals import APPROVALS
+from tests.guards.cron import CRON
 from tests.guards.delegation import DELEGATION
 from tests.guards.doubts import DOUBTS
 from tests.guards.filing import FILING
@@ -71,6 +72,7 @@ GUARDS: tuple[Guard, ...] = (
     *MONITORING,
     *OUTSIDE,
     *A2A,
+    *CRON,
     *TEAMS,
     *KEEPING,
     *_fence(

@@ -21,6 +21,9 @@ DUE = {
         text="Any process takes over the work of a dead one; no state lives in a process.",
         part="agent runs; the edge by `make test-edge`",
     ),
+    "CR-03": Due(
+        text="A fire of a cron trigger is recorded once; its run goes on from its last step."
+    ),
     "CR-09": Due(
         text="A step and the calls it asks for are stored, sealed, before one is made.",
     ),
