@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field
 from functools import cache
 from http.client import HTTPConnection
+from threading import Lock
 from typing import Any
 from uuid import uuid4
 
@@ -21,9 +22,17 @@ PERSON = "a3c1e5d0-7f5f-4a6a-8d53-2f4b0a1d9e01"
 ANSWER_SECONDS = 20
 
 
-@cache
+_MAKING = Lock()
+
+
 def private_key(name: str = "first") -> RSAPrivateKey:
-    """One for each name, made once a process."""
+    """One for each name, made once a process, whichever threads ask for it at once."""
+    with _MAKING:
+        return _made(name)
+
+
+@cache
+def _made(_name: str) -> RSAPrivateKey:
     return generate_private_key(public_exponent=65537, key_size=2048)
 
 
