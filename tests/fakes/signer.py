@@ -70,12 +70,14 @@ class Signer:
     secrets: Sequence[str]
     ahead: float = 0.0
 
-    def send(self, payload: Any, *, message: str, age: float = 0.0, **headers: str) -> Replied:
+    def send(
+        self, payload: Any, *, message: str, age: float = 0.0, headers: dict[str, str] | None = None
+    ) -> Replied:
         """Sign a payload as message `message`, `age` seconds ago, and send it; headers given stand instead of ours."""
         body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
         at = int(time.time() + self.ahead - age)
         signed = standard_headers(body, secrets=self.secrets, message=message, at=at)
-        return post(self.url, body, {**signed, **headers})
+        return post(self.url, body, {**signed, **(headers or {})})
 
     def hang_up(self, payload: Any, *, message: str) -> None:
         """Send, and be gone before anything is answered."""

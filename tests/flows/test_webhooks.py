@@ -90,14 +90,14 @@ def test_what_is_refused_is_a_problem_over_the_wire_and_starts_nothing(
     forged = Signer(url=signer.url, secrets=[new_secret()])
     unsigned = {"webhook-id": "", "webhook-timestamp": "", "webhook-signature": ""}
     refused = {
-        "unsigned": (401, signer.send(ALERT, message="x", **unsigned)),
+        "unsigned": (401, signer.send(ALERT, message="x", headers=unsigned)),
         "forged": (401, forged.send(ALERT, message="x")),
         "stale": (401, signer.send(ALERT, message="x", age=400)),
         "not json": (400, signer.send(b"{", message="x")),
         "misfit": (422, signer.send({}, message="x")),
         "large": (413, signer.send({"host": "x" * 300_000}, message="x")),
         "very large": (413, signer.send({"host": "x" * 2_500_000}, message="x")),
-        "xml": (415, signer.send(ALERT, message="x", **{"content-type": "text/xml"})),
+        "xml": (415, signer.send(ALERT, message="x", headers={"content-type": "text/xml"})),
     }
     for name, (status, answer) in refused.items():
         assert answer.status == status, name

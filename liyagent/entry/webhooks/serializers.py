@@ -10,14 +10,14 @@ from liyagent.entry.models import Arrival
 from liyagent.entry.webhooks.models import Trigger
 
 
-class MappingSerializer(serializers.Serializer[Any]):
+class WebhookMappingSerializer(serializers.Serializer[Any]):
     """Templates with `{{ dotted.path }}` into the payload."""
 
     task = serializers.CharField(trim_whitespace=False)
     mission = serializers.CharField(required=False, allow_blank=True)
 
 
-class TriggerInput(serializers.Serializer[Any]):
+class WebhookTriggerInput(serializers.Serializer[Any]):
     """What is declared of a trigger; `save_trigger` checks it. What is left out stays.
 
     `sample` is a payload to try it with, wanted where `mapping`, `filter` or `delivery_id` changes; it is not kept.
@@ -30,7 +30,7 @@ class TriggerInput(serializers.Serializer[Any]):
     secret_envs = serializers.ListField(child=serializers.CharField(), required=False)
     signature_header = serializers.CharField(required=False)
     signature_prefix = serializers.CharField(required=False, allow_blank=True)
-    mapping = MappingSerializer(required=False)
+    mapping = WebhookMappingSerializer(required=False)
     filter = serializers.CharField(required=False, allow_blank=True)
     delivery_id = serializers.CharField(required=False, allow_blank=True)
     most_a_minute = serializers.IntegerField(required=False)
@@ -38,14 +38,14 @@ class TriggerInput(serializers.Serializer[Any]):
     sample = serializers.JSONField(required=False)
 
 
-class TriggerSerializer(serializers.ModelSerializer[Trigger]):
+class WebhookTriggerSerializer(serializers.ModelSerializer[Trigger]):
     """A trigger as it stands, and the last payload that did not fit."""
 
     agent = serializers.CharField(source="agent_key")
     kind = serializers.CharField()
     scheme = serializers.CharField()
     secret_envs = serializers.ListField(child=serializers.CharField())
-    mapping = MappingSerializer(source="*")
+    mapping = WebhookMappingSerializer(source="*")
 
     class Meta:
         model = Trigger
@@ -72,23 +72,23 @@ class TriggerSerializer(serializers.ModelSerializer[Trigger]):
         read_only_fields = fields
 
 
-class TriggerPage(serializers.Serializer[Any]):
+class WebhookTriggerPage(serializers.Serializer[Any]):
     """Triggers by key; `next` is null on the last page."""
 
-    triggers = TriggerSerializer(many=True)
+    triggers = WebhookTriggerSerializer(many=True)
     next = serializers.CharField(allow_null=True)
 
 
-class TryInput(serializers.Serializer[Any]):
+class WebhookTryInput(serializers.Serializer[Any]):
     """A payload, and what is to be tried of a trigger instead of what stands."""
 
     payload = serializers.JSONField()
-    mapping = MappingSerializer(required=False)
+    mapping = WebhookMappingSerializer(required=False)
     filter = serializers.CharField(required=False, allow_blank=True)
     delivery_id = serializers.CharField(required=False, allow_blank=True)
 
 
-class FittedSerializer(serializers.Serializer[Any]):
+class WebhookFittedSerializer(serializers.Serializer[Any]):
     """What the payload would start. `is_wanted`: the filter holds of it. `delivery_id` is empty where webhook-id is it."""
 
     is_wanted = serializers.BooleanField()
@@ -97,7 +97,7 @@ class FittedSerializer(serializers.Serializer[Any]):
     mission = serializers.CharField(allow_blank=True)
 
 
-class ArrivalSerializer(serializers.ModelSerializer[Arrival]):
+class WebhookArrivalSerializer(serializers.ModelSerializer[Arrival]):
     """What a trigger let in: the run, and what became of it. Skipped: the filter did not want it, there is no run."""
 
     state = serializers.CharField()
@@ -119,8 +119,8 @@ class ArrivalSerializer(serializers.ModelSerializer[Arrival]):
         read_only_fields = fields
 
 
-class TriggerArrivals(serializers.Serializer[Any]):
+class WebhookTriggerArrivals(serializers.Serializer[Any]):
     """Arrivals of a trigger, newest first; `next` is null on the last page."""
 
-    arrivals = ArrivalSerializer(many=True)
+    arrivals = WebhookArrivalSerializer(many=True)
     next = serializers.CharField(allow_null=True)

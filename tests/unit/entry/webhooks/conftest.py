@@ -46,7 +46,8 @@ class Hooks:
         of: str = "",
         age: float = 0.0,
         secrets: Any = None,
-        **headers: str,
+        key: str = "pager",
+        headers: dict[str, str] | None = None,
     ) -> Any:
         """Send a signed call to this process, of an id of its own; nothing raised comes through."""
         self.sent += 1
@@ -58,7 +59,7 @@ class Hooks:
             message=of or f"msg_{self.sent}",
             at=int(time.time() - age),
         )
-        return self.raw(body, **{**signed, **headers})
+        return self.raw(body, key=key, **{**signed, **(headers or {})})
 
     def raw(self, body: bytes, *, key: str = "pager", **headers: str) -> Any:
         """Send as it is."""

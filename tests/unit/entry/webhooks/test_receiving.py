@@ -163,7 +163,7 @@ def test_a_payload_that_does_not_fit_is_told_and_may_come_again_once_the_mapping
 def test_a_mission_is_the_mappings_alone(hooks: Hooks) -> None:
     hooks.world.model.steps = [says("done")]
     hooks.save(mapping={"task": TASK, "mission": "host-{{ host }}"}, sample=ALERT)
-    arrival = arrival_of(hooks.post(**{"X-Liyagent-Mission": "another"}))
+    arrival = arrival_of(hooks.post(headers={"X-Liyagent-Mission": "another"}))
     assert arrival.mission == "host-db-1"
     unfit = hooks.post({**ALERT, "host": "db 1"})
     assert unfit.json()["errors"][0]["field"] == "mapping.mission"
@@ -213,8 +213,10 @@ def test_a_body_that_is_no_json_to_be_used_is_refused(hooks: Hooks, body: bytes,
 def test_more_than_256_kib_and_other_types_are_refused(hooks: Hooks) -> None:
     large = hooks.post({**ALERT, "more": "x" * (256 << 10)})
     assert (large.status_code, large.json()["code"]) == (413, "body.too_large")
-    assert hooks.post(content_type="text/plain").status_code == 415
-    assert hooks.post(content_type="application/json; charset=utf-8").status_code == 202
+    assert hooks.post(headers={"content_type": "text/plain"}).status_code == 415
+    assert (
+        hooks.post(headers={"content_type": "application/json; charset=utf-8"}).status_code == 202
+    )
 
 
 def test_a_trigger_that_is_switched_off_takes_nothing(hooks: Hooks) -> None:

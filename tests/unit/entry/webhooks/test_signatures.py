@@ -69,7 +69,7 @@ def test_while_no_secret_can_be_had_the_sender_is_told_to_come_again(
 def test_what_is_not_signed_as_it_should_be_is_refused(
     hooks: Hooks, headers: dict[str, str]
 ) -> None:
-    refused = hooks.post(**headers)
+    refused = hooks.post(headers=headers)
     assert refused.status_code == 401, refused.content
     assert refused.headers["WWW-Authenticate"]
     assert not Arrival.objects.exists()
