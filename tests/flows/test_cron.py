@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.test import Client
 
 from liyagent.agents.models import Agent
@@ -129,6 +129,8 @@ def test_triggers_are_kept_and_run_at_the_shell(agent: Agent, fresh_db: FreshDat
     assert "paused" in shell("pause", "nightly")
     assert "is started" in shell("run", "nightly")
     assert re.search(r"-  +manual  started  -  +[0-9a-f-]{36}", shell("fires", "nightly"))
+    with pytest.raises(CommandError, match="from 1 to 200"):
+        shell("fires", "nightly", "--limit=201")
     assert "started" in shell("list")
     assert "fires next at" in shell("resume", "nightly")
     shell("save", "nightly", "--catch-up=no")

@@ -78,8 +78,11 @@ def check_schedule(text: str) -> str:
 
 def check_zone(name: str) -> str:
     """Return the name of a time zone as it is kept. Raises `ZoneUnknown`."""
-    if name not in available_timezones():
-        raise ZoneUnknown(f"{name[:64]!r} is no time zone here; it wants a name such as UTC or Europe/Berlin, spelt as in the tz database")  # fmt: skip
+    known = available_timezones()
+    if name not in known:
+        wants = "a name such as UTC or Europe/Berlin, spelt as in the tz database"
+        wants = wants if known else "a tz database on this system: install tzdata"
+        raise ZoneUnknown(f"{name[:64]!r} is no time zone here; it wants {wants}")
     return name
 
 

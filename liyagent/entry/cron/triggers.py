@@ -88,9 +88,11 @@ def _saved(key: str, given: Mapping[str, Any], saver: Saver) -> tuple[CronTrigge
 def _next(trigger: CronTrigger, before: tuple[str, str, bool], now: datetime) -> datetime | None:
     if not trigger.is_enabled:
         return None
-    if before == (trigger.schedule, trigger.timezone, False):
-        return trigger.next_slot
-    return next_slot(trigger.schedule, trigger.timezone, now)
+    following = next_slot(trigger.schedule, trigger.timezone, now)
+    if before != (trigger.schedule, trigger.timezone, False) or trigger.next_slot is None:
+        return following
+    # Earlier where it stood still; never later, as after a clock that was ahead and is put right.
+    return min(trigger.next_slot, following)
 
 
 def _now() -> datetime:

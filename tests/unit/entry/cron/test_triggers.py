@@ -95,6 +95,9 @@ def test_what_is_saved_without_another_schedule_keeps_its_next_slot(cron: Cron) 
     before = cron.save("0 10 * * *").next_slot
     assert cron.save("0 10 * * *", task="another").next_slot == before
     assert cron.save("0 10 * * *", timezone="Europe/Berlin").next_slot != before
+    # As after a clock that was ahead by years, and was put right.
+    cron.world.sql("UPDATE cron_crontrigger SET next_slot = '2099-01-01T08:00Z'")
+    assert f"{cron.save('0 10 * * *').next_slot:%Y-%m-%dT%H:%M}" == "2026-06-02T08:00"
 
 
 def test_a_paused_trigger_fires_nothing_and_a_resumed_one_goes_on_with_the_next_slot(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -17,7 +18,7 @@ from liyagent.entry.cron.run_now import run_now
 from liyagent.entry.cron.triggers import find_trigger, remove_trigger, save_trigger
 from liyagent.entry.whom import Saver
 
-MOST_LISTED = 1000
+MOST_LISTED, MOST_FIRES = 1000, 200
 HEADS = ("TRIGGER", "STATE", "AGENT", "SCHEDULE", "ZONE", "NEXT", "LAST FIRE", "WHAT CAME OF IT", "STARTED BY")  # fmt: skip
 FIRE_HEADS = ("SLOT", "KIND", "STATE", "OUTCOME", "RUN", "WHY")
 FIELDS = {
@@ -59,7 +60,7 @@ class Command(BaseCommand):
             verbs.add_parser(verb, help=told).add_argument("key")
         fires = verbs.add_parser("fires", help="what became of its slots, newest first")
         fires.add_argument("key")
-        fires.add_argument("--limit", type=int, default=20, choices=range(1, 201), metavar="1..200")
+        fires.add_argument("--limit", type=_limit, default=20, metavar="1..200")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do what the subcommand says."""
@@ -112,6 +113,12 @@ class Command(BaseCommand):
                 f"{trigger.key}: {following}; its runs are {trigger.agent_key}'s, started by {trigger.started_by}"
             )
         )
+
+
+def _limit(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= MOST_FIRES:
+        return int(text)
+    raise ArgumentTypeError(f"{text!r} is no whole number from 1 to {MOST_FIRES}")
 
 
 def _row(trigger: CronTrigger, last: CronFire | None) -> tuple[object, ...]:
