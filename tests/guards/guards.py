@@ -23,6 +23,7 @@ from tests.guards.outside import OUTSIDE
 from tests.guards.taking_over import TAKING_OVER
 from tests.guards.teams import TEAMS
 from tests.guards.tool_guards import TOOL_GUARDS
+from tests.guards.webhooks import WEBHOOKS
 
 STEP, TAKE, CLAIM = "runs/sql/step.sql", "runs/sql/take.sql", "runs/sql/claim.sql"
 LOOP, SCOPE = "runs/loop.py", "runs/scope.py"
@@ -75,6 +76,7 @@ GUARDS: tuple[Guard, ...] = (
     *A2A,
     *CRON,
     *TEAMS,
+    *WEBHOOKS,
     *KEEPING,
     *_fence(
         "the step",
