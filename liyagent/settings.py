@@ -45,6 +45,7 @@ INSTALLED_APPS = [
     "runs",
     "liyagent.entry",
     "liyagent.entry.a2a",
+    "liyagent.entry.copilot",
     "liyagent.entry.cron",
     "liyagent.entry.teams",
     "liyagent.entry.webhooks",
