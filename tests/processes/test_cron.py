@@ -69,6 +69,11 @@ def fires(place: Place, keys: Sequence[str] = KEYS) -> list[Row]:
     return place.watch.rows(FIRES, [list(keys)])
 
 
+def wait_for_fires(place: Place, key: str, count: int) -> None:
+    """Return once so many fires of a trigger were recorded."""
+    place.until(lambda: len(fires(place, [key])) == count, f"{count} fires of {key}")
+
+
 def kill_around(place: Place, victims: Sequence[str], seconds: float) -> None:
     """Let a slot of every trigger come, and kill these processes so many seconds after it (or before)."""
     until = time.monotonic() + AHEAD_SECONDS + seconds
@@ -115,7 +120,7 @@ def test_the_run_of_a_fire_whose_process_is_killed_goes_on_from_its_last_step(ti
     timed.stage.wait_gone("B")
     key = "t-readable-1"
     timed.watch.rows(SLOT, [0.0, [key]])
-    timed.until(lambda: len(fires(timed, [key])) == 1, "the fire")
+    wait_for_fires(timed, key, 1)
     run: UUID = fires(timed, [key])[0]["run_id"]
     timed.wait_for_requests("jira", [run])
     timed.stage.signal("A", signal.SIGKILL)
@@ -137,14 +142,12 @@ def test_a_fire_whose_write_is_slow_is_run_once_while_further_slots_are_recorded
     key = "t-readable-2"
     timed.stage.vendors.set_pace("jira", before_ms=100, after_ms=3_000)
     timed.watch.rows(SLOT, [0.0, [key]])
-    timed.until(lambda: len(fires(timed, [key])) == 1, "the fire")
+    wait_for_fires(timed, key, 1)
     run: UUID = fires(timed, [key])[0]["run_id"]
     timed.wait_for_requests("jira", [run])
-    for number in (2, 3):
+    for count in (2, 3):
         timed.watch.rows(SLOT, [0.0, [key]])
-        timed.until(
-            lambda number=number: len(fires(timed, [key])) == number, "a slot that overlaps"
-        )  # type: ignore[misc]
+        wait_for_fires(timed, key, count)
     # The same fire, delivered to whoever looks.
     timed.watch.rows("UPDATE entry_arrival SET state = 'received', claimed_until = NULL WHERE run_id = %s RETURNING run_id", [run])  # fmt: skip
     timed.until(lambda: fires(timed, [key])[0]["state"] != "received", "the end of the delivery")

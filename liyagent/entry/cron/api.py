@@ -29,12 +29,12 @@ from liyagent.entry.cron.fires import last_fires
 from liyagent.entry.cron.models import CronFire, CronTrigger
 from liyagent.entry.cron.run_now import LONGEST_KEY, run_now
 from liyagent.entry.cron.serializers import (
-    FirePage,
-    FireSerializer,
-    RunNowSerializer,
-    TriggerInput,
-    TriggerPage,
-    TriggerSerializer,
+    CronFirePage,
+    CronFireSerializer,
+    CronRunSerializer,
+    CronTriggerInput,
+    CronTriggerPage,
+    CronTriggerSerializer,
 )
 from liyagent.entry.cron.triggers import find_trigger, remove_trigger, save_trigger
 from liyagent.entry.whom import NAME_OTHERS, Saver
@@ -54,7 +54,7 @@ class CronTriggerList(GuardedView):
 
     needs = {"GET": (VIEW_AGENT,)}
 
-    @extend_schema(parameters=PAGES, responses=TriggerPage)
+    @extend_schema(parameters=PAGES, responses=CronTriggerPage)
     def get(self, request: Request) -> Response:
         """List the triggers."""
         asked = once_each(request.query_params)
@@ -76,14 +76,14 @@ class CronTriggerOne(GuardedView):
 
     needs = {"GET": (VIEW_AGENT,), "PUT": (OPERATE,), "DELETE": (OPERATE,)}
 
-    @extend_schema(responses=TriggerSerializer)
+    @extend_schema(responses=CronTriggerSerializer)
     def get(self, request: Request, key: str) -> Response:
         """Show a trigger."""
         return Response(_shown([find_trigger(key)])[0])
 
     @extend_schema(
-        request=TriggerInput,
-        responses={HTTPStatus.OK: TriggerSerializer, HTTPStatus.CREATED: TriggerSerializer},
+        request=CronTriggerInput,
+        responses={HTTPStatus.OK: CronTriggerSerializer, HTTPStatus.CREATED: CronTriggerSerializer},
     )
     def put(self, request: Request, key: str) -> Response:
         """Keep a trigger; what is left out stays. `is_enabled` false pauses it."""
@@ -109,7 +109,7 @@ class CronTriggerRun(GuardedView):
     needs = {"POST": (OPERATE,)}
 
     @extend_schema(
-        request=None, parameters=[START_KEY], responses={HTTPStatus.ACCEPTED: RunNowSerializer}
+        request=None, parameters=[START_KEY], responses={HTTPStatus.ACCEPTED: CronRunSerializer}
     )
     def post(self, request: Request, key: str) -> Response:
         """Start a run of a trigger; 202 once it is stored."""
@@ -124,7 +124,7 @@ class CronFireList(GuardedView):
 
     needs = {"GET": (VIEW_RUN,)}
 
-    @extend_schema(parameters=PAGES, responses=FirePage)
+    @extend_schema(parameters=PAGES, responses=CronFirePage)
     def get(self, request: Request, key: str) -> Response:
         """List what became of the slots of a trigger."""
         asked = once_each(request.query_params)
@@ -137,7 +137,7 @@ class CronFireList(GuardedView):
         more = write_cursor([str(found[limit - 1].run_id)]) if len(found) > limit else ""
         return Response(
             {
-                "fires": FireSerializer(found[:limit], many=True).data,
+                "fires": CronFireSerializer(found[:limit], many=True).data,
                 "next": next_link(request.path, asked, more),
             }
         )
@@ -145,7 +145,7 @@ class CronFireList(GuardedView):
 
 def _shown(triggers: Sequence[CronTrigger]) -> list[dict[str, Any]]:
     context = {"last_fires": last_fires(triggers)}
-    return [dict(TriggerSerializer(it, context=context).data) for it in triggers]
+    return [dict(CronTriggerSerializer(it, context=context).data) for it in triggers]
 
 
 def _run_id(cursor: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Func, Q, QuerySet
@@ -75,7 +75,7 @@ class FireManager(models.Manager["CronFire"]):
 class CronFire(Arrival):
     """An arrival that came in by cron: a slot that was fired, skipped or missed, or a run that was asked for by hand."""
 
-    objects: Any = FireManager()
+    objects: ClassVar[Any] = FireManager()
 
     class Meta:
         proxy = True

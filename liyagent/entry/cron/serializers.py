@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from liyagent.entry.cron.fires import kind_of, slot_of
 from liyagent.entry.cron.models import CronFire, CronTrigger, Overlap
 
 
-class TriggerInput(serializers.Serializer[Any]):
+class CronTriggerInput(serializers.Serializer[Any]):
     """What is declared of a trigger; `save_trigger` checks it. What is left out stays."""
 
     agent = serializers.CharField(required=False)
@@ -23,11 +24,12 @@ class TriggerInput(serializers.Serializer[Any]):
     started_by = serializers.CharField(required=False, allow_blank=True)
 
 
-class FireSerializer(serializers.ModelSerializer[CronFire]):
+class CronFireSerializer(serializers.ModelSerializer[CronFire]):
     """A fire: the slot, what became of it, and the run that it is where it was started."""
 
     kind = serializers.SerializerMethodField()
     slot = serializers.SerializerMethodField()
+    state = serializers.CharField()
 
     class Meta:
         model = CronFire
@@ -53,7 +55,7 @@ class FireSerializer(serializers.ModelSerializer[CronFire]):
         return slot_of(fire)
 
 
-class TriggerSerializer(serializers.ModelSerializer[CronTrigger]):
+class CronTriggerSerializer(serializers.ModelSerializer[CronTrigger]):
     """A trigger as it stands; `last_fires` in the context tells of the last one."""
 
     agent = serializers.CharField(source="agent_key")
@@ -80,27 +82,28 @@ class TriggerSerializer(serializers.ModelSerializer[CronTrigger]):
         )
         read_only_fields = fields
 
-    def get_last_fire(self, trigger: CronTrigger) -> FireSerializer | None:
+    @extend_schema_field(CronFireSerializer(allow_null=True))
+    def get_last_fire(self, trigger: CronTrigger) -> dict[str, Any] | None:
         """Show the newest fire, null where there is none yet."""
         found = self.context["last_fires"].get(trigger.key)
-        return FireSerializer(found).data if found else None  # type: ignore[return-value]
+        return dict(CronFireSerializer(found).data) if found else None
 
 
-class TriggerPage(serializers.Serializer[Any]):
+class CronTriggerPage(serializers.Serializer[Any]):
     """Triggers by key; `next` is null on the last page."""
 
-    triggers = TriggerSerializer(many=True)
+    triggers = CronTriggerSerializer(many=True)
     next = serializers.CharField(allow_null=True)
 
 
-class FirePage(serializers.Serializer[Any]):
+class CronFirePage(serializers.Serializer[Any]):
     """Fires of a trigger, newest first; `next` is null on the last page."""
 
-    fires = FireSerializer(many=True)
+    fires = CronFireSerializer(many=True)
     next = serializers.CharField(allow_null=True)
 
 
-class RunNowSerializer(serializers.Serializer[Any]):
+class CronRunSerializer(serializers.Serializer[Any]):
     """The run that was asked for; `is_new` is false where the same `Idempotency-Key` had named it before."""
 
     id = serializers.UUIDField()
