@@ -68,6 +68,13 @@ class Arrival(models.Model):
                 condition=Q(state__in=["received", "started"]),
             ),
             models.Index(fields=["way", "source", "-run_id"], name="entry_arrival_of_source"),
+            # In an order that no other index has: else the ids of all ways are walked through for a quiet source.
+            models.Index(fields=["way", "source", "-received_at"], name="entry_arrival_by_time"),
+            models.Index(
+                fields=["-run_id"],
+                name="entry_arrival_of_hooks",
+                condition=Q(way__in=["webhook", "ticket"]),
+            ),
             models.Index(
                 fields=["-run_id"],
                 name="entry_arrival_refused",

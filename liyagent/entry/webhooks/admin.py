@@ -183,6 +183,19 @@ class TriggerArrivalAdmin(ReadOnlyAdmin):
     sortable_by = ()
     words_if_empty = "Nothing was let in yet."
 
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """Newest first, by what has an index: of one trigger another than of all."""
+        return ("-received_at",) if request.GET.get("q") else ("-run_id",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[TriggerArrival], search_term: str
+    ) -> tuple[QuerySet[TriggerArrival], bool]:
+        """Those of a trigger, by its key and its way."""
+        if not search_term:
+            return queryset, False
+        kinds = Trigger.objects.filter(key=search_term).values_list("kind", flat=True)
+        return queryset.filter(way=kinds.first() or "", source=search_term), False
+
     def has_module_permission(self, request: HttpRequest) -> bool:
         """As to see."""
         return self.has_view_permission(request)

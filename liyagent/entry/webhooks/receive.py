@@ -31,7 +31,7 @@ NOT_WANTED = "the filter does not hold of it"
 # The arrival before which a whole minute's worth came: how long until it is a minute old.
 FULL_FOR = """
 SELECT extract(epoch FROM received_at + interval '1 minute' - liyagent_now())::float FROM entry_arrival
-    WHERE way = %s AND source = %s ORDER BY run_id DESC OFFSET %s LIMIT 1
+    WHERE way = %s AND source = %s ORDER BY received_at DESC OFFSET %s LIMIT 1
 """
 # A sender repeats what does not fit; the audit log is told once a minute.
 MISFIT = """
