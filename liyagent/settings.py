@@ -42,6 +42,8 @@ INSTALLED_APPS = [
     "liyagent.gateway",
     "liyagent.transcripts",
     "liyagent.approvals",
+    "liyagent.jobs",
+    "liyagent.jobs.sources",
     "runs",
     "liyagent.entry",
     "liyagent.entry.a2a",

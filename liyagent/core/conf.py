@@ -74,6 +74,7 @@ class Conf:
     scripts_dir: Path
     commands_file: Path | None
     hook_modules: tuple[str, ...]
+    source_roots: tuple[Path, ...]
     prices_file: Path | None
     crash_resume_entries: bool
     answer_seconds: float
@@ -136,6 +137,7 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         scripts_dir=_scripts_dir(env) or base_dir / "liyagent" / "demo" / "scripts",
         commands_file=_commands_file(env),
         prices_file=_prices_file(env),
+        source_roots=_source_roots(env),
         crash_resume_entries=_flag(env, "TICKETIQ_CRASH_RESUME_ENTRIES", default=True),
         answer_seconds=_number(env, "LIYAGENT_ANSWER_DAYS", default=7, low=0, high=3_650)
         * DAY_SECONDS,
@@ -282,6 +284,18 @@ def _prices_file(env: Mapping[str, str]) -> Path | None:
     if text and not Path(text).is_file():
         raise BadSetting(f"LIYAGENT_PRICES_FILE is {text!r}; it wants a file that exists")
     return Path(text).absolute() if text else None
+
+
+def _source_roots(env: Mapping[str, str]) -> tuple[Path, ...]:
+    """Directories, with commas between, that sources of folders may lie below; resolved, so that a link leads nowhere else."""
+    found = _names(env, "LIYAGENT_SOURCE_ROOTS", default="")
+    for root in found:
+        if not (root.startswith("/") and Path(root).is_dir() and Path(root).resolve() != Path("/")):
+            raise BadSetting(
+                f"LIYAGENT_SOURCE_ROOTS has {root[:200]!r}; it wants absolute directories that exist, not /, "
+                "with commas between"
+            )
+    return tuple(Path(root).resolve() for root in found)
 
 
 def _modules(env: Mapping[str, str], name: str) -> tuple[str, ...]:

@@ -80,6 +80,7 @@ def prepare(call: Call, key: str) -> Payload:
         is_write=call.writes,
         timeout_seconds=contract.timeout_seconds,
         limit_bytes=contract.limit_bytes,
+        agent="" if call.writes else call.asker.agent,
     )
 
 

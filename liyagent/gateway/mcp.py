@@ -11,6 +11,7 @@ from typing import Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from liyagent.gateway.contracts import Address
+from liyagent.gateway.mcp_resources import Resource
 from liyagent.gateway.mcp_session import Look
 from liyagent.gateway.mcp_sessions import Sessions
 from liyagent.gateway.outcome import MaySend, Outcome, Payload
@@ -37,6 +38,18 @@ def list_tools(address: Address) -> list[dict[str, Any]]:
     """Return the server's whole catalogue in its wire form. Raises `CatalogueUnreadable`."""
     portal, sessions = _running.get()
     return portal.call(sessions.list_tools, address)
+
+
+def list_resources(address: Address) -> list[str]:
+    """Return the URIs of everything the server offers to be read. Raises `ResourceUnreadable`."""
+    portal, sessions = _running.get()
+    return portal.call(sessions.list_resources, address)
+
+
+def read_resource(address: Address, uri: str) -> Resource:
+    """Return one of them. Raises `ResourceUnreadable`, `ResourceGone`."""
+    portal, sessions = _running.get()
+    return portal.call(sessions.read_resource, address, uri)
 
 
 def look(address: Address) -> Look:

@@ -13,10 +13,12 @@ import anyio
 
 from liyagent.core.errors import LiyagentError
 from liyagent.core.outbound import guarded_async_client
+from liyagent.gateway import mcp_resources
 from liyagent.gateway.commands import command_named
 from liyagent.gateway.contracts import Address
 from liyagent.gateway.exchange import LATE_SECONDS, Exchange
 from liyagent.gateway.mcp_http import ask_exchange, http_wire
+from liyagent.gateway.mcp_resources import Resource, ResourceUnreadable
 from liyagent.gateway.mcp_session import (
     CatalogueUnreadable,
     Look,
@@ -94,6 +96,19 @@ class Sessions:
         except CatalogueUnreadable:
             self._drop(session)
             raise
+
+    async def list_resources(self, address: Address) -> list[str]:
+        """Return the URIs of its resources. Raises `ResourceUnreadable`."""
+        session = await self._session(address)
+        try:
+            return await mcp_resources.list_resources(session)
+        except ResourceUnreadable:
+            self._drop(session)
+            raise
+
+    async def read_resource(self, address: Address, uri: str) -> Resource:
+        """Return one of its resources. Raises `ResourceUnreadable`, `ResourceGone`."""
+        return await mcp_resources.read_resource(await self._session(address), uri)
 
     async def look(self, address: Address) -> Look:
         """Return what the server says of itself. Raises `CatalogueUnreadable`, `TokenRefused`, `BadInput`."""

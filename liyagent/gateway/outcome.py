@@ -188,7 +188,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payload:
-    """Exactly what leaves: final arguments with the key in its place. A re-send sends these bytes again."""
+    """Exactly what leaves: final arguments with the key in its place. A re-send sends these bytes again.
+
+    `agent` is told to reads of local tools alone: whose documents may be searched. It never leaves.
+    """
 
     server: str
     tool: str
@@ -198,6 +201,7 @@ class Payload:
     is_write: bool
     timeout_seconds: float
     limit_bytes: int
+    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ WALL_CLOCKS = re.compile(
 )
 STAMPS = {"auto_now", "auto_now_add", "default"}
 # The one wall clock: a run's id sorts by it, and nothing is decided by ids.
-ALLOWED = {"runs/ids.py: time.time_ns"}
+ALLOWED = {"liyagent/core/ids.py: time.time_ns"}
 SERVER_CLOCK = re.compile(
     r"\b(now\(\)|clock_timestamp|current_timestamp|localtimestamp)", re.IGNORECASE
 )

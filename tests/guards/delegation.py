@@ -103,7 +103,7 @@ DELEGATION: tuple[Guard, ...] = (
     ),
     Guard(
         name="handed down: a child's id is behind its parent's",
-        file="runs/ids.py",
+        file="liyagent/core/ids.py",
         search="        milliseconds = max(milliseconds, (above.int >> 80) + 1)\n",
         replace="        pass\n",
         tests=(

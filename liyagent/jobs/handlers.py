@@ -1,0 +1,44 @@
+"""What a kind of job does: a table that the rooms with the kinds fill when the process starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from liyagent.jobs.models import Job
+
+
+def _nothing() -> None:
+    """What a step keeps that only moves the cursor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one step did. `keep` is called in the transaction that keeps `cursor` and the progress: both or neither.
+
+    It writes rows of ours and sends nothing. `again_in` seconds hands a resumable job back until then: a wait holds no
+    thread.
+    """
+
+    cursor: dict[str, Any]
+    done: int
+    total: int | None = None
+    words: str = ""
+    keep: Callable[[], None] = _nothing
+    again_in: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handler:
+    """`steps(job)` yields the steps that are left after `job.cursor`; when it has no more, the job is done.
+
+    Outside of any transaction, and once a take: what it reads stays with it from step to step. It raises `JobFailed` for
+    what cannot be done. A kind that is not `is_resumable` ends `interrupted` when its process stops.
+    """
+
+    steps: Callable[[Job], Iterator[Step]]
+    is_resumable: bool = True
+
+
+HANDLERS: dict[str, Handler] = {}

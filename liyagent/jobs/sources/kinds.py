@@ -1,0 +1,3 @@
+"""The kind of job that keeps a source in step."""
+
+KIND = "source_sync"

@@ -1,0 +1,117 @@
+"""Work: take what is due, carry it step by step, each step's effect and cursor in one commit."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+import orjson
+import psycopg
+from django.db import InterfaceError, OperationalError, connection, transaction
+
+from liyagent.core.errors import LiyagentError
+from liyagent.core.plain import clean_text, to_plain
+from liyagent.core.transactions import forbid_transaction
+from liyagent.jobs.end import end_job
+from liyagent.jobs.errors import LostJob
+from liyagent.jobs.handlers import HANDLERS, Handler, Step
+from liyagent.jobs.models import Job, JobStatus
+from liyagent.jobs.take import IN_HAND, MOST_LOSSES_HERE, hand_back
+from liyagent.leases.own import OWN
+
+logger = logging.getLogger(__name__)
+
+# After this a resumable job lets others have the thread.
+TURN_SECONDS = 10.0
+LARGEST_CURSOR_BYTES = 256 << 10
+LONGEST_WORDS = 500
+
+# First, so that what `keep` writes is fenced: the row is locked, and no other attempt's from here to the commit.
+KEEP = """
+UPDATE jobs_job SET cursor = %s::jsonb, done = %s, total = %s, words = %s, losses_here = 0
+    WHERE id = %s AND attempt = %s AND status = 'running'
+"""
+
+
+def work_due(give_up: Callable[[], bool]) -> int:
+    """Take and carry what is due, one job after the other, until there is none or `give_up`; return how many turns were had.
+
+    A process that is no holder takes nothing. Where `give_up` says so, a job is handed back at its next step.
+    """
+    turns = 0
+    while OWN.holder is not None and not give_up():
+        job = IN_HAND.take(OWN.holder, list(HANDLERS))
+        if job is None:
+            break
+        try:
+            carry(job, give_up)
+        finally:
+            IN_HAND.leave(job)
+        turns += 1
+    return turns
+
+
+def carry(job: Job, give_up: Callable[[], bool]) -> None:
+    """Carry a job that this process took: to its end, to a wait, or to the end of its turn.
+
+    What goes wrong fails it with the reason; a database that is away is raised, and the job taken again once it is back.
+    """
+    forbid_transaction(f"carrying {job}")
+    handler = HANDLERS[job.kind]
+    if job.attempt > 1 and not handler.is_resumable:
+        _end(job, JobStatus.INTERRUPTED, "its process stopped, and it cannot go on where that was")
+        return
+    if job.losses_here > MOST_LOSSES_HERE:
+        _end(job, JobStatus.FAILED, f"its process was lost {job.losses_here} times at the same step, the last one being {job.done}")  # fmt: skip
+        return
+    try:
+        _carry(job, handler, give_up)
+    except LostJob:
+        logger.info("job %s is not this process's any more", job.id)
+    except (OperationalError, InterfaceError, psycopg.OperationalError):
+        raise
+    except LiyagentError as error:
+        _end(job, JobStatus.FAILED, str(error))
+    except Exception as error:
+        logger.exception("job %s failed", job.id)
+        _end(job, JobStatus.FAILED, f"{type(error).__name__}: {error}")
+
+
+def _carry(job: Job, handler: Handler, give_up: Callable[[], bool]) -> None:
+    until = time.monotonic() + TURN_SECONDS
+    for step in handler.steps(job):
+        _keep(job, step)
+        if step.again_in > 0 and handler.is_resumable:
+            hand_back(job, seconds=step.again_in)
+            return
+        if give_up():
+            _give_up(job, handler)
+            return
+        if handler.is_resumable and time.monotonic() > until:
+            hand_back(job)
+            return
+    _end(job, JobStatus.DONE, "")
+
+
+def _give_up(job: Job, handler: Handler) -> None:
+    if handler.is_resumable:
+        hand_back(job)
+    else:
+        _end(job, JobStatus.INTERRUPTED, "its process was stopped")
+
+
+def _keep(job: Job, step: Step) -> None:
+    cursor_text = orjson.dumps(to_plain(step.cursor, limit_bytes=LARGEST_CURSOR_BYTES)).decode()
+    words = clean_text(step.words)[:LONGEST_WORDS]
+    with transaction.atomic(durable=True):
+        with connection.cursor() as cursor:
+            cursor.execute(KEEP, [cursor_text, step.done, step.total, words, job.id, job.attempt])
+            if not cursor.rowcount:
+                raise LostJob
+        step.keep()
+    job.done = step.done
+
+
+def _end(job: Job, status: JobStatus, reason: str) -> None:
+    end_job(job.id, status, reason, attempt=job.attempt)
