@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db.models import Q
@@ -34,6 +34,7 @@ def _place(cursor: str) -> tuple[datetime, UUID]:
         moment, found = datetime.fromisoformat(at), UUID(run_id)
     except ValueError:
         raise bad_cursor() from None
-    if moment.tzinfo is None:
+    # As it is written; other offsets reach beyond the times that the database has.
+    if moment.utcoffset() != timedelta():
         raise bad_cursor()
     return moment, found
