@@ -21,6 +21,7 @@ urlpatterns = [
     path("api/", include("liyagent.approvals.urls")),
     path("api/", include("liyagent.gateway.policies_urls")),
     path("api/", include("liyagent.gateway.servers_urls")),
+    path("api/", include("liyagent.jobs.urls")),
     path("api/", include("runs.urls")),
     path("api/", include("liyagent.entry.inspector.urls")),
     path("api/", include("liyagent.entry.copilot.urls")),

@@ -32,6 +32,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Data policies", "visibility_off", "admin:gateway_datapolicy_changelist", "gateway.view_datapolicy", ""),
             ("Cron triggers", "schedule", "admin:cron_crontrigger_changelist", "agents.view_agent", ""),
             ("Teams bots", "forum", "admin:teams_teamsbot_changelist", "agents.view_agent", ""),
+            ("Sources", "library_books", "admin:sources_source_changelist", "agents.view_agent", ""),
             ("Webhook triggers", "webhook", "admin:webhooks_trigger_changelist", "agents.view_agent", ""),
             ("Teams people", "badge", "admin:teams_teamsperson_changelist", "agents.view_agent", ""),
         ),
@@ -39,6 +40,8 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
     (
         "Evidence",
         (
+            ("Jobs", "construction", "admin:jobs_job_changelist", "agents.view_agent", ""),
+            ("Documents", "description", "admin:sources_document_changelist", "agents.view_agent", ""),
             ("Audit", "fact_check", "admin:audit_auditrow_changelist", "audit.view_auditrow", ""),
             ("Events", "timeline", "console-events", "events.view_runevent", ""),
             ("A2A told to", "send", "admin:a2a_pushconfig_changelist", "a2a.view_pushconfig", ""),

@@ -18,6 +18,7 @@ from liyagent.jobs.sources.errors import SourceInvalid, SourceTaken, SourceUnkno
 from liyagent.jobs.sources.folder import check_folder
 from liyagent.jobs.sources.kinds import KIND
 from liyagent.jobs.sources.models import Source, SourceKind
+from liyagent.jobs.sources.tool import offer_search
 
 KEY = re.compile(r"[A-Za-z0-9_-]{1,80}")
 PATTERN = re.compile(r"[A-Za-z0-9_*-]{1,80}")
@@ -39,13 +40,16 @@ def find_source(key: str) -> Source:
 def save_source(key: str, given: Mapping[str, Any], *, actor: str) -> Source:
     """Keep a source; what is left out stays. A sync of what it was before ends as cancelled.
 
-    Nothing is read yet: `ask_sync` does. Raises `SourceInvalid` that names every field that is wrong, `SourceTaken`.
+    Nothing is read yet: `ask_sync` does. Raises `SourceInvalid` that names every field that is wrong, `SourceTaken`; it is kept
+    where `Conflict` is raised: the name of the tool's server is another's.
     """
     try:
         with transaction.atomic(durable=True):
-            return _saved(key, given, actor)
+            source = _saved(key, given, actor)
     except IntegrityError:
         raise SourceTaken from None
+    offer_search(actor=actor)
+    return source
 
 
 def remove_source(key: str, *, actor: str) -> None:

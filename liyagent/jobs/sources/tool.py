@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import suppress
 from typing import Any
 
 from liyagent.core.errors import Conflict
@@ -10,7 +11,7 @@ from liyagent.gateway.declare import ServerDeclaration
 from liyagent.gateway.local import ToolFailed, local_tool
 from liyagent.gateway.models import ToolServer, Transport
 from liyagent.gateway.outcome import Effect, Payload
-from liyagent.gateway.servers import save_server
+from liyagent.gateway.servers import find_server, save_server
 from liyagent.gateway.sync import sync_server
 from liyagent.jobs.sources.search import (
     LONGEST_QUERY,
@@ -73,8 +74,10 @@ def offer_search(*, actor: str) -> ToolServer:
     server = ToolServer.objects.filter(key=SERVER).first()
     if server is None:
         columns = {"name": "Documents", "transport": Transport.LOCAL}
-        server = save_server(ServerDeclaration(key=SERVER, columns=columns, tools={}), actor=actor)
-    elif server.transport != Transport.LOCAL:
+        with suppress(Conflict):  # Somebody else made it at the same moment.
+            save_server(ServerDeclaration(key=SERVER, columns=columns, tools={}), actor=actor)
+        server = find_server(SERVER)
+    if server.transport != Transport.LOCAL:
         raise Conflict(
             f"the tool server {SERVER} is another's; agents cannot search until it has another key"
         )
