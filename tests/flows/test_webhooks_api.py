@@ -14,6 +14,7 @@ from django.test import Client
 
 from liyagent.agents.models import Agent
 from liyagent.core.errors import LiyagentError
+from liyagent.core.paging import write_cursor
 from liyagent.entry.arrive import Arriving, arrive
 from liyagent.entry.webhooks.models import Trigger
 from tests.flows.conftest import Api, api_of, make_user
@@ -92,6 +93,9 @@ def test_arrivals_are_paged_newest_first_and_bear_no_words(operator: Api, agent:
     assert [it["delivery_id"] for it in found] == [f"delivery-{it}" for it in (4, 3, 2, 1, 0)]
     assert [it["state"] for it in found[:2]] == ["skipped", "received"]
     assert "plumtree" not in str(found)
+    run_id = found[0]["run_id"]
+    for at in ("2026-11-30", "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"):
+        assert operator.get(f"{TRIGGER}/arrivals?cursor={write_cursor([at, run_id])}").status == 400
     for query in (
         "limit=0",
         "cursor=x",
