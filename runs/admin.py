@@ -33,6 +33,8 @@ from runs.filters import (
     ByUnknown,
     looked_through,
 )
+from runs.go_on import continuations_of, may_be_continued
+from runs.go_on_page import ask_to_go_on
 from runs.head import BODIES, lease_of, takeovers_of
 from runs.kin import children_of
 from runs.models import ROOT_LOOP, Run, RunStatus
@@ -97,7 +99,7 @@ class RunAdmin(ReadOnlyAdmin):
     words_if_not_found = "Search for the id, the correlation id or the mission, in full."
     actions = ("stop_chosen",)
     list_before_template = "admin/runs/run/about.html"
-    actions_detail = ("stop",)
+    actions_detail = ("stop", "go_on")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Leave the seal in the database; bring the holder's name along."""
@@ -122,6 +124,10 @@ class RunAdmin(ReadOnlyAdmin):
 
     def has_stop_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Stopping needs what the API wants for it."""
+        return request.user.has_perm(OPERATE)
+
+    def has_go_on_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Going on needs what a start wants."""
         return request.user.has_perm(OPERATE)
 
     @admin.display(description="started")
@@ -231,9 +237,16 @@ class RunAdmin(ReadOnlyAdmin):
             "may_stop": self.has_stop_permission(request)
             and not run.is_ended
             and not run.stop_requested,
+            "may_go_on": self.has_go_on_permission(request) and may_be_continued(run),
+            "continued_by": continuations_of(run),
             "links": links_of(request, run),
         }
         return TemplateResponse(request, "admin/runs/run/page.html", context)
+
+    @action(description="Go on from it", permissions=["go_on"], url_path="go-on")
+    def go_on(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for a word, then start a run that goes on from this one."""
+        return ask_to_go_on(self, request, self.row_or_404(request, object_id))
 
     @action(description="Stop", permissions=["stop"])
     def stop(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -359,7 +372,10 @@ def moments_of(run: Run) -> tuple[tuple[str, Any], ...]:
 def links_of(request: HttpRequest, run: Run) -> dict[str, str]:
     """Return where the page leads, as far as the user may follow."""
     user = request.user
-    found = {"stop": reverse("admin:runs_run_stop", args=[run.id])}
+    found = {
+        "stop": reverse("admin:runs_run_stop", args=[run.id]),
+        "go_on": reverse("admin:runs_run_go_on", args=[run.id]),
+    }
     if user.has_perm("audit.view_auditrow"):
         found["audit"] = f"{reverse('admin:audit_auditrow_changelist')}?q={run.id}"
     if user.has_perm("events.view_runevent"):

@@ -21,6 +21,7 @@ from liyagent.core.errors import BadInput
 from liyagent.core.paging import MOST_PAGE, next_link
 from missions.context import current_stamp
 from runs.await_end import wait_for_end
+from runs.go_on import continuations_of
 from runs.head import answer_of, calls_of, lease_of, run_head, takeovers_of
 from runs.kin import children_of
 from runs.listing import list_runs
@@ -187,6 +188,7 @@ def run_told(run_id: UUID, *, with_words: bool) -> dict[str, Any]:
         "calls_truncated": is_truncated,
         "children": ChildSerializer(children, many=True).data,
         "children_truncated": has_more,
+        "continued_by": [str(it.id) for it in continuations_of(run)],
         "takeovers": takeovers_of(run),
         "url": url_of(run.id),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ from runs.models import Run
 
 BEGIN = (
     "SELECT * FROM liyagent_start(%s, %s, NULL, %s, %s, %s, %s, %s, %s, %s, %s, %s::smallint, %s, %b, %b, %b, %s, %s,"
-    " %s, %s, %s, %s)"
+    " %s, %s, %s, %s, %s)"
 )
 PATIENCE_SECONDS = 10.0
 
@@ -42,16 +42,18 @@ def begin_run(
     acted: list[dict[str, Any]],
     start_key: str,
     body_digest: str,
+    told: Mapping[str, Any],
 ) -> Begun:
-    """Store a sealed run, the audit of its start and of the guardrails that `acted`, if `config` still stands.
+    """Store a sealed run, the audit of its start (with `told`) and of the guardrails that `acted`, if `config` still stands.
 
     A database that is away is waited for, 10 s at most: then `NotStarted` is raised.
     """
-    detail = {"agent": run.agent_key, "version": run.agent_version, "entry": run.entry}
+    detail = {"agent": run.agent_key, "version": run.agent_version, "entry": run.entry, **told}
     values = (
         run.id, run.correlation_id, run.loop, run.agent_key, run.agent_version, run.entry, run.mission,
         run.request_id, run.started_by, run.recording, run.format, run.key_id, bytes(run.seal), sealed,
         genesis_hash(run.correlation_id), Jsonb(detail), Jsonb(acted), config, start_key, body_digest, run.is_written_ahead,
+        run.continues,
     )  # fmt: skip
     with _patience() as give_up:
         ((is_new, now, run_id, correlation_id, digest),) = hot.ask(BEGIN, values, give_up=give_up)

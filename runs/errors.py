@@ -70,6 +70,48 @@ class RunEnded(LiyagentError):
     http_status = HTTPStatus.CONFLICT
 
 
+class RunGoesOn(LiyagentError):
+    """This run has not ended: it goes on by itself."""
+
+    code = "run.goes_on"
+    http_status = HTTPStatus.CONFLICT
+
+
+class RunAnswered(LiyagentError):
+    """This run has answered: nothing of it is left to go on with. Start a new one."""
+
+    code = "run.answered"
+    http_status = HTTPStatus.CONFLICT
+
+
+class AlreadyContinued(LiyagentError):
+    """Another run goes on from this one."""
+
+    code = "run.already_continued"
+    http_status = HTTPStatus.CONFLICT
+
+
+class NotItsOwn(LiyagentError):
+    """This run was asked for by another: go on with that one."""
+
+    code = "run.not_its_own"
+    http_status = HTTPStatus.CONFLICT
+
+
+class WordsNotKept(LiyagentError):
+    """Nothing of what was said in this run is kept, so nothing can go on from it. Start a new one."""
+
+    code = "run.words_not_kept"
+    http_status = HTTPStatus.CONFLICT
+
+
+class UnknownWrites(LiyagentError):
+    """Writes of this run are of unknown outcome: say what happened to each first, or go on despite them."""
+
+    code = "run.unknown_writes"
+    http_status = HTTPStatus.CONFLICT
+
+
 class CallNotFound(LiyagentError):
     """There is no marked call with this id."""
 

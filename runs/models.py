@@ -40,7 +40,8 @@ class Run(models.Model):
     `sequence` counts the attempt's writes, so that one asked again after a lost answer is known.
     `error` is the code of why it ended otherwise than answered; `cost_micros` millionths of the price file's unit.
     `settle_after` is when an unkeyed write in doubt may be read back; `not_before` when a queued run
-    may be taken. `is_written_ahead`: its steps are stored before they are acted on (CR-07). `seal` closes over steps, parts, last tag and open marks (ruling 15).
+    may be taken. `is_written_ahead`: its steps are stored before they are acted on (CR-07). `continues`: the ended
+    run that it goes on from, because a person asked for it. `seal` closes over steps, parts, last tag and open marks (ruling 15).
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
@@ -79,6 +80,7 @@ class Run(models.Model):
     parts = models.IntegerField(default=1)
     seal = models.BinaryField()
     is_written_ahead = models.BooleanField(default=True, db_default=True)
+    continues = models.UUIDField(null=True, blank=True)
     stop_requested = models.BooleanField(default=False)
     stopped_by = models.CharField(max_length=150, blank=True)
     created_at = models.DateTimeField()
@@ -96,6 +98,13 @@ class Run(models.Model):
             ),
             models.UniqueConstraint(
                 name="runs_one_child_per_delegation", fields=["correlation_id", "loop"]
+            ),
+            # One at a time goes on from a run; one that answered is the last.
+            models.UniqueConstraint(
+                name="runs_one_continuation",
+                fields=["continues"],
+                condition=Q(continues__isnull=False)
+                & ~Q(status__in=["declined", "failed", "stopped", "interrupted"]),
             ),
         )
         indexes = (
@@ -127,6 +136,11 @@ class Run(models.Model):
             ),
             models.Index(fields=["agent_key", "-created_at"], name="runs_by_agent"),
             models.Index(fields=["-created_at", "-id"], name="runs_newest"),
+            models.Index(
+                fields=["continues", "-id"],
+                name="runs_continuations",
+                condition=Q(continues__isnull=False),
+            ),
             models.Index(fields=["mission", "-created_at", "-id"], name="runs_of_mission"),
             models.Index(
                 fields=["error", "-created_at", "-id"],

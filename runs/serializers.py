@@ -33,6 +33,13 @@ class StopInput(StrictSerializer):
     reason = Words(max_length=LONGEST_REASON)
 
 
+class ResumeInput(StrictSerializer):
+    """The body of a resume: a word for the agent, and whether to go on despite writes of unknown outcome."""
+
+    word = Words(required=False, allow_blank=True)
+    despite_unknown = serializers.BooleanField(required=False, default=False)
+
+
 class WaitSerializer(serializers.Serializer[Any]):
     """What a run waits for: an open request (`approval`, of `call`), or a run that works on what was handed to it.
 
@@ -65,6 +72,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "id",
             "correlation_id",
             "parent_id",
+            "continues",
             "status",
             "reason",
             "error",
@@ -173,6 +181,7 @@ class RunToldSerializer(RunSerializer):
     calls_truncated = serializers.BooleanField()
     children = ChildSerializer(many=True)
     children_truncated = serializers.BooleanField()
+    continued_by = serializers.ListField(child=serializers.UUIDField())
     takeovers = serializers.ListField(child=serializers.DictField())
     url = serializers.CharField()
     answer = serializers.CharField(required=False, allow_null=True)
@@ -186,6 +195,7 @@ class RunToldSerializer(RunSerializer):
             "calls_truncated",
             "children",
             "children_truncated",
+            "continued_by",
             "takeovers",
             "url",
             "answer",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -27,6 +29,7 @@ LONGEST_TASK = 200_000
 # A configuration that changes at each of these is being loaded: not now.
 MOST_LOOKS = 10
 MOST_TURNS = 500
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 TURN_ROLES = frozenset({"user", "assistant"})
 
 
@@ -51,16 +54,19 @@ def start_run(
     start_key: str = "",
     body_digest: str = "",
     run_id: UUID | None = None,
+    continues: UUID | None = None,
+    told: Mapping[str, Any] = NOTHING,
 ) -> Started:
     """Store a run as queued; any process's runner takes it.
 
     With a `run_id`, made by `new_run_id`, it is that run: started again with it, it is started once.
     With a `start_key` the first start is found again: the same answer for the same body, `StartKeyReused`
     for another. What the agent's input guardrails mask is sealed masked; a refusal of theirs ends the run
-    before its first step. Raises `AgentUnknown`, `AgentContained`, `ChannelClosed`, `BadInput`; `NotStarted` while the
+    before its first step. `continues` names the ended run that it goes on from (`go_on.continue_run` judges that), `told`
+    stands in its audit row. Raises `AgentUnknown`, `AgentContained`, `ChannelClosed`, `BadInput`; `NotStarted` while the
     database is away.
     """
-    earlier = _find(started_by, agent_key, start_key, body_digest)
+    earlier = find_started(started_by, agent_key, start_key, body_digest)
     if earlier is not None:
         return earlier
     task = clean_text(task)
@@ -79,11 +85,14 @@ def start_run(
             continue
         run = _new_run(agent, run_id)
         run.entry, run.started_by, run.request_id = entry, started_by, request_id
+        run.continues = continues
         run.is_written_ahead = is_written_ahead(
             entry=entry, may_wait=agent.may_wait, tool_patterns=agent.tool_patterns
         )
         run.mission = mission or str(run.correlation_id)
-        begun = _begin(run, agent, task, turns, start_key=start_key, body_digest=body_digest)
+        begun = _begin(
+            run, agent, task, turns, start_key=start_key, body_digest=body_digest, told=told
+        )
         if begun.run_id is not None and begun.correlation_id is not None:
             if begun.body_digest != body_digest:
                 raise StartKeyReused(key=start_key, run_id=begun.run_id)
@@ -103,6 +112,7 @@ def _begin(
     *,
     start_key: str,
     body_digest: str,
+    told: Mapping[str, Any],
 ) -> Begun:
     task, turns, acted = masked_start(agent.guardrails, task=task, turns=turns)
     facts = [facts_of(run, it) for it in acted]
@@ -114,6 +124,7 @@ def _begin(
         acted=facts,
         start_key=start_key,
         body_digest=body_digest,
+        told=told,
     )
 
 
@@ -183,7 +194,8 @@ def _seal(
     return sealed
 
 
-def _find(owner: str, agent_key: str, start_key: str, body_digest: str) -> Started | None:
+def find_started(owner: str, agent_key: str, start_key: str, body_digest: str) -> Started | None:
+    """Return what a start key named before, None where it names nothing. Raises `StartKeyReused` for another body."""
     if not start_key:
         return None
     known = StartKey.objects.filter(owner=owner, agent_key=agent_key, key=start_key).first()

@@ -29,6 +29,16 @@ def read_transcript(run: Run) -> dict[str, Any]:
         return _read(run)
 
 
+def messages_kept(run: Run) -> list[dict[str, Any]]:
+    """Return the conversation of an ended run as far as it is kept, empty where it is not. Raises as `read_transcript`.
+
+    Of a run whose end could not open it (a third loss) the parts alone tell.
+    """
+    return read_transcript(run)["messages"] or (
+        _told(run, count=None) if Part.objects.filter(run_id=run.id).exists() else []
+    )
+
+
 def _read(run: Run) -> dict[str, Any]:
     kept = Transcript.objects.filter(run_id=run.id).first()
     if kept is not None:

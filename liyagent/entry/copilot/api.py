@@ -24,12 +24,12 @@ from liyagent.entry.copilot.conversations import (
 from liyagent.entry.copilot.models import Turn
 from liyagent.entry.copilot.receive import Asking, ask_turn
 from liyagent.entry.copilot.serializers import (
+    AskInput,
     ConversationInput,
     ConversationPage,
     ConversationSerializer,
     ConversationTold,
-    TurnInput,
-    TurnSerializer,
+    CopilotTurnSerializer,
 )
 from liyagent.entry.copilot.tell import turns_told
 from liyagent.gateway.policies_api import PAGES
@@ -111,14 +111,17 @@ class Turns(GuardedView):
 
     @extend_schema(
         parameters=TURN_PARAMETERS,
-        request=TurnInput,
-        responses={HTTPStatus.OK: TurnSerializer, HTTPStatus.ACCEPTED: TurnSerializer},
+        request=AskInput,
+        responses={
+            HTTPStatus.OK: CopilotTurnSerializer,
+            HTTPStatus.ACCEPTED: CopilotTurnSerializer,
+        },
     )
     def post(self, request: Request, conversation_id: UUID) -> Response:
         """Ask a turn, or find the one that the same `Idempotency-Key` asked."""
         seconds = wait_asked(request)
         key = start_key_of(request)
-        given = TurnInput(data=request.data)
+        given = AskInput(data=request.data)
         given.is_valid(raise_exception=True)
         person = _person(request)
         taken = ask_turn(

@@ -18,7 +18,7 @@ class ConversationInput(StrictSerializer):
     title = Words(max_length=LONGEST_TITLE, required=False, allow_blank=True)
 
 
-class TurnInput(StrictSerializer):
+class AskInput(StrictSerializer):
     """The body of a turn."""
 
     task = Words()
@@ -42,7 +42,7 @@ class ConversationPage(serializers.Serializer[Any]):
     next = serializers.CharField(allow_null=True)
 
 
-class TurnSerializer(serializers.Serializer[Any]):
+class CopilotTurnSerializer(serializers.Serializer[Any]):
     """One turn. `status` is its run's, or `received` before there is one, or `refused` where there never is.
 
     `task` and `answer` are for the owner and who may read words; null where they are not kept any more. `given` and
@@ -66,7 +66,7 @@ class TurnSerializer(serializers.Serializer[Any]):
 class ConversationTold(ConversationSerializer):
     """A conversation with a page of its turns, in their order; `next` leads to those behind."""
 
-    turns_told = TurnSerializer(many=True)
+    turns_told = CopilotTurnSerializer(many=True)
     next = serializers.CharField(allow_null=True)
 
     class Meta(ConversationSerializer.Meta):

@@ -16,6 +16,7 @@ from liyagent.core.tables import aligned, cell, visible
 from liyagent.gateway.outcome import Fate
 from runs.await_end import wait_for_end
 from runs.errors import NotAnswered
+from runs.go_on import GoingOn, continuations_of, continue_run
 from runs.head import answer_of, calls_of, lease_of, run_head, takeovers_of
 from runs.kin import children_of
 from runs.listing import list_runs
@@ -60,7 +61,7 @@ WAIT_SECONDS = 3600
 class Command(BaseCommand):
     """One subcommand a verb."""
 
-    help = "Runs: list | show ID [--words] | stop ID --reason R | start AGENT --task T --user USER [--wait]"
+    help = "Runs: list | show ID [--words] | stop ID --reason R | resume ID --user USER [--word W] | start AGENT --task T --user USER [--wait]"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """One subcommand a verb."""
@@ -74,6 +75,16 @@ class Command(BaseCommand):
         stop = verbs.add_parser("stop", help="end a run at its next step")
         stop.add_argument("id")
         stop.add_argument("--reason", required=True)
+        resume = verbs.add_parser("resume", help="go on from a run that ended without an answer")
+        resume.add_argument("id")
+        resume.add_argument("--word", default="", help="for the agent, behind its task")
+        resume.add_argument(
+            "--despite-unknown",
+            action="store_true",
+            help="though writes of it are of unknown outcome",
+        )
+        resume.add_argument("--user", default="", help="on whose behalf; by default nobody's")
+        resume.add_argument("--wait", action="store_true", help="until it ended; print its answer")
         start = verbs.add_parser("start", help="start a run; a running `serve` carries it")
         start.add_argument("agent")
         start.add_argument("--task", required=True)
@@ -99,6 +110,9 @@ class Command(BaseCommand):
             facts.append(("waits for", wait.told))
         if lease:
             facts.append(("lease", f"{lease['holder']} until {cell(lease['until'])}"))
+        if run.continues:
+            facts.append(("continues", run.continues))
+        facts += [("continued by", it.id) for it in continuations_of(run)]
         facts += [("taken over", told_takeover(row)) for row in takeovers_of(run)]
         self.stdout.write(aligned(("FACT", "VALUE"), facts))
         calls, is_truncated = calls_of(run)
@@ -159,6 +173,21 @@ class Command(BaseCommand):
             started_by=options["user"],
             mission="",
             request_id="",
+        )
+        self.stdout.write(str(started.run_id))
+        if options["wait"]:
+            wait_for_end(started.run_id, seconds=WAIT_SECONDS)
+            self._print_end(started.run_id)
+
+    def _resume(self, options: dict[str, Any]) -> None:
+        check_may_operate(options["user"])
+        started = continue_run(
+            GoingOn(
+                run_id=run_id_of(options["id"]),
+                started_by=options["user"],
+                word=options["word"],
+                despite_unknown=options["despite_unknown"],
+            )
         )
         self.stdout.write(str(started.run_id))
         if options["wait"]:
