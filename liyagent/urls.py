@@ -26,6 +26,7 @@ urlpatterns = [
     path("api/", include("liyagent.entry.inspector.urls")),
     path("api/", include("liyagent.entry.copilot.urls")),
     path("api/", include("liyagent.entry.cron.urls")),
+    path("api/", include("liyagent.entry.playground.urls")),
     path("api/", include("liyagent.entry.teams.urls")),
     path("api/", include("liyagent.entry.webhooks.urls")),
     path("hooks/", include("liyagent.entry.webhooks.hooks_urls")),

@@ -79,6 +79,8 @@ class RunStart(GuardedView):
     """`POST /api/agents/{key}/runs`: 202 once the row is committed (ruling 29)."""
 
     needs = {"POST": (OPERATE,)}
+    # The way in that its runs came by.
+    entry = ENTRY
 
     @extend_schema(
         parameters=START_PARAMETERS,
@@ -96,7 +98,7 @@ class RunStart(GuardedView):
             agent_key=key,
             task=given.validated_data["task"],
             history=given.validated_data.get("history"),
-            entry=ENTRY,
+            entry=self.entry,
             started_by=request.user.get_username(),
             mission=stamp.mission,
             request_id=stamp.request_id,

@@ -29,6 +29,19 @@ def read_transcript(run: Run) -> dict[str, Any]:
         return _read(run)
 
 
+def task_of(run: Run) -> str:
+    """Return what a run was asked, empty where it is not kept or cannot be opened here. Nothing else of it is opened."""
+    part = Part.objects.filter(run_id=run.id, number=0).first()
+    if part is None:
+        return ""
+    try:
+        start = sealer_of(run).open(bytes(part.sealed), kind=part.kind, number=0, previous=b"")
+    except (KeyMissing, SealBroken):
+        return ""
+    task: str = start["task"]
+    return task
+
+
 def messages_kept(run: Run) -> list[dict[str, Any]]:
     """Return the conversation of an ended run as far as it is kept, empty where it is not. Raises as `read_transcript`.
 

@@ -6,5 +6,11 @@ from django.contrib import admin
 from django.urls import path
 
 from liyagent.console.events_page import show_events
+from liyagent.entry.playground.page import show_now, show_playground, watch_run
 
-urlpatterns = [path("events/", admin.site.admin_view(show_events), name="console-events")]
+urlpatterns = [
+    path("events/", admin.site.admin_view(show_events), name="console-events"),
+    path("playground/", admin.site.admin_view(show_playground), name="console-playground"),
+    path("playground/<uuid:run_id>/", admin.site.admin_view(watch_run), name="console-watch"),
+    path("playground/<uuid:run_id>/now/", admin.site.admin_view(show_now), name="console-now"),
+]
