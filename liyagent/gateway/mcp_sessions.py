@@ -108,7 +108,12 @@ class Sessions:
 
     async def read_resource(self, address: Address, uri: str) -> Resource:
         """Return one of its resources. Raises `ResourceUnreadable`, `ResourceGone`."""
-        return await mcp_resources.read_resource(await self._session(address), uri)
+        session = await self._session(address)
+        try:
+            return await mcp_resources.read_resource(session, uri)
+        except ResourceUnreadable:
+            self._drop(session)
+            raise
 
     async def look(self, address: Address) -> Look:
         """Return what the server says of itself. Raises `CatalogueUnreadable`, `TokenRefused`, `BadInput`."""

@@ -26,7 +26,7 @@ class Resources:
         return ordered((it for it in found if len(it) <= LONGEST_PATH), self._server)
 
     def read(self, path: str) -> Content:
-        """Return one. Raises `Unreadable`, `Gone`, and `SourceAway` where its server is switched off."""
+        """Return one. Raises `Unreadable`, `Gone`, and `SourceAway` where its server is switched off or away."""
         try:
             found = read_resource(self._server, path)
         except NotFound as error:
@@ -34,6 +34,8 @@ class Resources:
         except ResourceGone:
             raise Gone from None
         except ResourceUnreadable as error:
+            # The server as a whole, or this one: where it lists them still, it is there.
+            self.paths()
             raise Unreadable(str(error)) from None
         content = found.text.encode("utf-8", "replace")
         if len(content) > MOST_BYTES:

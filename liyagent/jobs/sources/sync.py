@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,6 +27,8 @@ MOST_TOLD = 5
 LONGEST_TOLD = 90
 # Documents whose digests are read at once, and that are forgotten in one step.
 TOGETHER = 500
+# Of those that are listed and not there: as many as a source names addresses. A folder lists no more what is gone.
+MOST_GONE = 500
 
 
 def ask_sync(key: str, *, asked_by: str, mission: str = "") -> Asked:
@@ -53,6 +56,8 @@ class _At:
     written: int = 0
     unreadable: int = 0
     told: list[str] = field(default_factory=list)
+    # Short digests of paths that are listed and not there.
+    gone: list[str] = field(default_factory=list)
 
     def cursor(self) -> dict[str, Any]:
         return {
@@ -60,6 +65,7 @@ class _At:
             "written": self.written,
             "unreadable": self.unreadable,
             "told": self.told,
+            "gone": self.gone,
         }
 
     def note(self, path: str, error: Unreadable) -> None:
@@ -115,6 +121,8 @@ def _change(source: Source, origin: Origin, path: str, known: str, at: _At) -> C
     try:
         content = origin.read(path)
     except Gone:
+        if len(at.gone) < MOST_GONE:
+            at.gone.append(_short(path))
         return None
     except Unreadable as error:
         at.note(path, error)
@@ -129,9 +137,14 @@ def _digests(source: Source, paths: list[str]) -> dict[str, str]:
     return {**dict.fromkeys(paths, ""), **dict(rows)}
 
 
+def _short(path: str) -> str:
+    return hashlib.sha256(path.encode()).hexdigest()[:16]
+
+
 def _gone(source: Source, origin: Origin, at: _At, *, total: int) -> Iterator[Step]:
     """Listed once more: what was gone while it was read, or is away as a whole, is seen here."""
-    there = set(origin.paths())
+    missing = set(at.gone)
+    there = {path for path in origin.paths() if _short(path) not in missing}
     if not there and total:
         raise SourceAway(
             f"nothing is left of {source.key}: its documents stay; remove the source if that is meant"
