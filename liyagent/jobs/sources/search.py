@@ -16,7 +16,7 @@ MOST_FOUND = 20
 MOST_RANKED = 2000
 SECONDS = 5
 SNIPPET = (
-    "StartSel='', StopSel='', MaxFragments=2, MaxWords=40, MinWords=15, FragmentDelimiter=' ... '"
+    "StartSel='', StopSel='', MaxFragments=2, MaxWords=40, MinWords=15, ShortWord=0, FragmentDelimiter=' ... '"
 )
 # A snippet is looked for in the beginning of a long text: that costs by the character.
 SNIPPET_CHARACTERS = 50_000
