@@ -54,7 +54,14 @@ def ask_for(
     while True:
         with transaction.atomic(durable=True):
             job_id = new_id()
-            values = [job_id, kind, subject, orjson.dumps(plain).decode(), asked_by[:150], mission]
+            values: list[Any] = [
+                job_id,
+                kind,
+                subject,
+                orjson.dumps(plain).decode(),
+                asked_by[:150],
+                mission,
+            ]
             with connection.cursor() as cursor:
                 cursor.execute(ASK, values)
                 is_new = cursor.fetchone() is not None

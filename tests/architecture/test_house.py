@@ -24,13 +24,14 @@ TOP_LEVEL = {
 }
 MOST_LINES = 500
 # Each logs and goes on: the watch that sweeps, the runner that carries runs (a break counts as a loss), the
-# queue's jobs. A registered local tool is foreign code: whatever it raises leaves its write in doubt. So is a
+# queue's jobs, background jobs (which fail with the reason). A registered local tool is foreign code: whatever it raises leaves its write in doubt. So is a
 # registered hook: whatever it raises ends the run.
 MAY_CATCH_ALL = {
     "liyagent/agents/hooks.py",
     "runs/watch.py",
     "runs/runner.py",
     "runs/jobs.py",
+    "liyagent/jobs/work.py",
     "runs/hooking.py",
     "liyagent/gateway/local.py",
 }

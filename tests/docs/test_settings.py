@@ -65,6 +65,7 @@ def test_the_document_says_of_an_empty_default_that_it_is_empty(tmp_path: Path) 
         "LIYAGENT_ALLOWED_PRIVATE_HOSTS",
         "LIYAGENT_COMMANDS_FILE",
         "LIYAGENT_HOOK_MODULES",
+        "LIYAGENT_SOURCE_ROOTS",
         "LIYAGENT_METRICS_TOKEN",
         "LIYAGENT_APPROVAL_WEBHOOK_URL",
         "LIYAGENT_APPROVAL_WEBHOOK_SECRETS",
@@ -72,6 +73,7 @@ def test_the_document_says_of_an_empty_default_that_it_is_empty(tmp_path: Path) 
     }
     assert (conf.digest_key, conf.metrics_token, conf.commands_file) == (b"", "", None)
     assert {conf.allowed_origins, conf.allowed_private_hosts, conf.hook_modules} == {()}
+    assert conf.source_roots == ()
     assert (conf.approval_webhook_url, conf.approval_webhook_secrets, conf.public_url) == (
         "",
         (),

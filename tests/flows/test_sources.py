@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -29,7 +28,7 @@ ALL, ONE = "/api/sources", "/api/sources/handbook"
 @pytest.fixture
 def docs(
     operator: Api, fresh_db: FreshDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Path]:
+) -> Path:
     """A folder that may be read, with two files."""
     root = tmp_path.resolve()
     conf = dataclasses.replace(settings.LIYAGENT, source_roots=(root,))

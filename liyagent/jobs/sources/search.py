@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
 from django.db import OperationalError, connection, transaction
 
@@ -15,9 +16,7 @@ MOST_FOUND = 20
 # Of more than these that fit, the best of them is told: ranking costs by the document.
 MOST_RANKED = 2000
 SECONDS = 5
-SNIPPET = (
-    "StartSel='', StopSel='', MaxFragments=2, MaxWords=40, MinWords=15, ShortWord=0, FragmentDelimiter=' ... '"
-)
+SNIPPET = "StartSel='', StopSel='', MaxFragments=2, MaxWords=40, MinWords=15, ShortWord=0, FragmentDelimiter=' ... '"
 # A snippet is looked for in the beginning of a long text: that costs by the character.
 SNIPPET_CHARACTERS = 50_000
 
@@ -62,7 +61,7 @@ def search_documents(agent: str, query: str, *, limit: int) -> list[Found]:
 
     `query` as people write it: words, "a phrase", or, -not. Raises `SearchTooSlow` after 5 s.
     """
-    values = {
+    values: dict[str, Any] = {
         "language": LANGUAGE,
         "query": query[:LONGEST_QUERY],
         "sources": [it.id for it in sources_of(agent)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -78,7 +79,7 @@ class Shop:
             self.before(number)
             yield Step(
                 cursor={"at": number}, done=number, total=self.numbers, words=f"number {number}",
-                keep=lambda number=number: self.steps.append(number), again_in=self.again_in,
+                keep=partial(self.steps.append, number), again_in=self.again_in,
             )  # fmt: skip
 
     def sql(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from uuid import UUID
 
 import django
 from django.db import connection
@@ -43,7 +44,7 @@ def main(log: str) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def _renew(holder: object) -> None:
+def _renew(holder: UUID) -> None:
     while True:
         with connection.cursor() as cursor:
             cursor.execute(
