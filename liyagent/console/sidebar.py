@@ -48,6 +48,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("A2A told to", "send", "admin:a2a_pushconfig_changelist", "a2a.view_pushconfig", ""),
             ("Webhook arrivals", "move_to_inbox", "admin:webhooks_triggerarrival_changelist", "runs.view_run", ""),
             ("Cron fires", "history", "admin:cron_cronfire_changelist", "runs.view_run", ""),
+            ("Conversations", "question_answer", "admin:copilot_conversation_changelist", "runs.view_run", ""),
             ("Teams turns", "chat", "admin:teams_teamsturn_changelist", "runs.view_run", ""),
         ),
     ),

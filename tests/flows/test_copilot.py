@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
 from liyagent.agents.models import Agent
 from liyagent.entry.copilot.models import Conversation, Turn
@@ -236,3 +238,25 @@ def test_a_person_with_a_hundred_empty_conversations_is_asked_to_come_later(
     )
     status, _ = ann.post(LIST, {"agent": "triage"})
     assert status == 429
+
+
+def test_the_console_lists_conversations_and_turns_without_any_words(
+    world: World, ann: Http
+) -> None:
+    turns = ann.begin(title="plumtree")
+    world.model.steps = [says("plumtree")]
+    with carrying():
+        ann.post(f"{turns}?wait=10", {"task": "plumtree"})
+    olga = make_user("olga", *OPERATOR)
+    User.objects.filter(pk=olga.pk).update(is_staff=True)
+    browser = Client()
+    browser.force_login(olga)
+    listed = browser.get("/admin/copilot/conversation/").content.decode()
+    conversation = Conversation.objects.get()
+    assert f"/admin/copilot/turn/?q={conversation.id}" in listed
+    shown = browser.get(f"/admin/copilot/turn/?q={conversation.id}").content.decode()
+    assert str(Turn.objects.get().run_id) in shown
+    assert "plumtree" not in shown + listed
+    assert "Nothing" not in shown
+    nothing = browser.get("/admin/copilot/turn/?q=nonsense").content.decode()
+    assert str(Turn.objects.get().run_id) not in nothing
