@@ -148,6 +148,8 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "RunStatusEnum": "runs.models.RunStatus",
         "ApprovalStatusEnum": "liyagent.approvals.models.ApprovalStatus",
+        "JobStatusEnum": "liyagent.jobs.models.JobStatus",
+        "SourceKindEnum": "liyagent.jobs.sources.models.SourceKind",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from liyagent.jobs.serializers import JobSerializer
@@ -21,7 +22,7 @@ class SourceInput(serializers.Serializer[Any]):
     )
     settings = serializers.DictField(
         required=False,
-        help_text='By kind: `{"folder": "/srv/docs"}`, `{"urls": ["https://..."]}`, `{"server": "wiki"}`.',
+        help_text='By kind: `{"folder": "/srv/docs"}`, `{"urls": [...]}`, `{"server": "wiki"}`.',
     )
 
 
@@ -51,10 +52,11 @@ class SourceSerializer(serializers.ModelSerializer[Source]):
         """Count its documents."""
         return int(self.context["counts"].get(source.id, 0))
 
-    def get_last_sync(self, source: Source) -> JobSerializer | None:
+    @extend_schema_field(JobSerializer(allow_null=True))
+    def get_last_sync(self, source: Source) -> Any:
         """Show its newest sync, null where there is none."""
         found = self.context["last_syncs"].get(source.key)
-        return JobSerializer(found).data if found else None  # type: ignore[return-value]
+        return JobSerializer(found).data if found else None
 
 
 class SourcePage(serializers.Serializer[Any]):
