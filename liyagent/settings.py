@@ -149,6 +149,7 @@ SPECTACULAR_SETTINGS = {
         "RunStatusEnum": "runs.models.RunStatus",
         "ApprovalStatusEnum": "liyagent.approvals.models.ApprovalStatus",
         "JobStatusEnum": "liyagent.jobs.models.JobStatus",
+        "KindEnum": "liyagent.gateway.models.DataKind",
         "SourceKindEnum": "liyagent.jobs.sources.models.SourceKind",
     },
     "POSTPROCESSING_HOOKS": [
