@@ -14,6 +14,7 @@ from tests.guards.delegation import DELEGATION
 from tests.guards.doubts import DOUBTS
 from tests.guards.filing import FILING
 from tests.guards.guard import Guard
+from tests.guards.jobs import JOBS
 from tests.guards.judging import JUDGING
 from tests.guards.keeping import KEEPING
 from tests.guards.models import MODELS
@@ -75,6 +76,7 @@ GUARDS: tuple[Guard, ...] = (
     *OUTSIDE,
     *A2A,
     *CRON,
+    *JOBS,
     *TEAMS,
     *WEBHOOKS,
     *KEEPING,

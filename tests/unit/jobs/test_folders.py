@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from liyagent.jobs.sources import folder, origin
+from liyagent.jobs.sources import folder, origin, sync
 from liyagent.jobs.sources.errors import SourceInvalid, SourceUnknown
 from liyagent.jobs.sources.folder import Folder
+from liyagent.jobs.sources.keep import keep_document
 from liyagent.jobs.sources.models import Document, Source
 from liyagent.jobs.sources.origin import Content
 from liyagent.jobs.sources.save import find_source, remove_source, save_source
@@ -76,6 +77,33 @@ def test_killed_at_every_step_it_loses_nothing_and_repeats_no_more_than_one_docu
     # Each was read, lost with its process, and read once again; written once.
     assert read == [name for name in names for _ in range(2)]
     assert [row[0] for row in shop.sql("SELECT path FROM written ORDER BY path")] == names
+
+
+@pytest.mark.promise("CR-06")
+def test_killed_between_the_write_of_a_document_and_its_commit_it_is_written_once_and_not_lost(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.folder(a_md="one", b_md="two")
+    shop.source()
+    left = ["a.md", "b.md"]
+
+    def keeping(source: Source, path: str, content: Content, digest: str) -> None:
+        keep_document(source, path, content, digest)
+        if path in left:
+            left.remove(path)
+            raise Killed
+
+    monkeypatch.setattr(sync, "keep_document", keeping)
+    job = ask_sync("handbook", asked_by="olga").job
+    for name in "ab":
+        hand = shop.hand(name)
+        with pytest.raises(Killed):
+            hand.work()
+        hand.die()
+    shop.hand("c").work()
+    job.refresh_from_db()
+    assert (job.status, job.losses, job.cursor["written"]) == ("done", 2, 2)
+    assert shop.documents() == {"a.md": "one", "b.md": "two"}
 
 
 @pytest.mark.promise("CR-06")
