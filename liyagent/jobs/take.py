@@ -21,11 +21,11 @@ UPDATE jobs_job n SET status = 'running', claimed_by = %(holder)s, attempt = n.a
         losses_here = n.losses_here + coalesce(n.claimed_by <> %(holder)s, false)::int,
         started_at = coalesce(n.started_at, liyagent_now())
     WHERE n.id = (SELECT d.id FROM jobs_job d
-        WHERE d.kind = ANY(%(kinds)s) AND d.next_at <= (SELECT liyagent_now())
+        WHERE d.status IN ('queued', 'running') AND d.kind = ANY(%(kinds)s) AND d.next_at <= (SELECT liyagent_now())
             AND (d.status = 'queued' OR (d.status = 'running' AND (d.claimed_by = %(holder)s AND NOT d.id = ANY(%(in_hand)s::uuid[])
                 OR NOT EXISTS (SELECT 1 FROM leases_holder h WHERE h.id = d.claimed_by AND h.renew_by > liyagent_now()))))
         ORDER BY d.next_at, d.id LIMIT 1 FOR UPDATE SKIP LOCKED)
-    RETURNING n.id, n.attempt, n.losses_here
+    RETURNING n.id
 """
 HAND_BACK = """
 UPDATE jobs_job SET status = 'queued', claimed_by = NULL, next_at = liyagent_now() + make_interval(secs => %s)
@@ -54,8 +54,10 @@ class InHand:
                 row = cursor.fetchone()
             if row is None:
                 return None
-            self._ids[row[0]] = row[1]
-        return Job.objects.get(id=row[0])
+            # Read before it is noted: where that fails it is nobody's here, and found again.
+            job = Job.objects.get(id=row[0])
+            self._ids[job.id] = job.attempt
+        return job
 
     def leave(self, job: Job) -> None:
         """No thread has it any more; unless another took it since."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 
 from liyagent.core.plain import TooLarge
 from liyagent.jobs import work
@@ -11,6 +13,7 @@ from liyagent.jobs.ask import ask_for, find_job
 from liyagent.jobs.end import cancel_job, forget_jobs
 from liyagent.jobs.errors import JobEnded, JobFailed, JobUnknown, KindUnknown
 from liyagent.jobs.models import Job
+from liyagent.jobs.take import TAKE
 from liyagent.leases.own import OWN
 from tests.unit.jobs.conftest import Killed, Shop, never
 
@@ -266,3 +269,29 @@ def test_jobs_long_ended_are_forgotten(shop: Shop) -> None:
     shop.sql("UPDATE jobs_job SET ended_at = ended_at - interval '91 days'")
     assert forget_jobs(never) == 1
     assert not Job.objects.exists()
+
+
+def test_a_take_that_cannot_be_read_is_found_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    job, hand = shop.ask(), shop.hand()
+    with monkeypatch.context() as patch:
+        patch.setattr(Job.objects, "get", Mock(side_effect=OperationalError("gone away")))
+        with pytest.raises(OperationalError):
+            hand.work()
+    hand.work()
+    job.refresh_from_db()
+    assert (job.status, job.attempt, job.losses) == ("done", 2, 0)
+
+
+def test_a_take_reads_no_further_than_what_is_due(shop: Shop) -> None:
+    shop.sql(
+        "INSERT INTO jobs_job (id, kind, subject, params, cursor, status, done, words, attempt, losses, losses_here, next_at,"
+        " asked_by, mission, reason, created_at, ended_at) SELECT gen_random_uuid(), 'counting', n::text, '{}', '{}', 'done', 0, '',"
+        " 1, 0, 0, liyagent_now(), 'olga', '', '', liyagent_now(), liyagent_now() FROM generate_series(1, 20000) AS n"
+    )
+    shop.sql("ANALYZE jobs_job")
+    values = {"holder": shop.hand().holder, "kinds": ["counting"], "in_hand": []}
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {TAKE}", values)
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+    assert "jobs_due" in plan
+    assert "Seq Scan on jobs_job" not in plan
