@@ -13,7 +13,7 @@ NOTICE_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="a notice that is claimed is nobody else's",
         file=OUTBOX,
-        search="            AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now())\n",
+        search="            AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now(){also_free})\n",
         replace="",
         tests=(f"{NOTICES}test_of_two_deliverers_one_sends",),
     ),
