@@ -24,6 +24,10 @@ DUE = {
     "CR-03": Due(
         text="A fire of a cron trigger is recorded once; its run goes on from its last step."
     ),
+    "CR-06": Due(
+        text="Background jobs go on from their cursor in any process.",
+        part="source syncs",
+    ),
     "CR-09": Due(
         text="A step and the calls it asks for are stored, sealed, before one is made.",
     ),
