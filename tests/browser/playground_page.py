@@ -8,7 +8,6 @@ from tests.browser.browsing import HEIGHT, WIDTH, Console
 
 pytest_plugins = ("tests.browser.browsing",)
 pytestmark = pytest.mark.timeout(300)
-PHONE = {"width": 390, "height": 844}
 
 
 def started(console: Console) -> str:
@@ -36,7 +35,7 @@ def test_a_run_is_watched_live_to_its_answer_and_is_the_same_after_a_refresh(
     console.picture("playground-ended")
     console.open(address)
     assert "It has answered" in page.inner_text("#said")
-    page.set_viewport_size(PHONE)
+    page.set_viewport_size({"width": 390, "height": 844})
     console.open(address, "playground-phone")
     console.open("/admin/playground/", "playground-ask-phone")
     page.set_viewport_size({"width": WIDTH, "height": HEIGHT})

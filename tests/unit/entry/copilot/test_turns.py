@@ -184,8 +184,7 @@ def test_words_are_sealed_and_those_that_ended_long_ago_go(talk: Talk) -> None:
     turn = talk.answered("plumtree", "an answer")
     assert b"plumtree" not in bytes(turn.sealed or b"")
     forget_old(never)
-    turn.refresh_from_db()
-    assert turn.sealed is not None
+    assert Turn.objects.filter(sealed__isnull=False).exists()
     talk.world.sql("UPDATE copilot_turn SET ended_at = ended_at - interval '8 days'")
     forget_old(never)
     turn.refresh_from_db()

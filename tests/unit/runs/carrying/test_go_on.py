@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -31,7 +32,7 @@ from tests.unit.runs.carrying.vendor import Killed, die_after_effect, die_before
 CUT = ModelAnswer(text="half an ans", finish=Finish.CUT)
 
 
-def failed(world: World, *steps: ModelAnswer, **facts: object) -> Run:
+def failed(world: World, *steps: ModelAnswer, **facts: Any) -> Run:
     """A run that took these steps, and was then cut off by its model."""
     world.start(*steps, CUT, **facts)
     run = world.process().carry()
@@ -39,9 +40,9 @@ def failed(world: World, *steps: ModelAnswer, **facts: object) -> Run:
     return run
 
 
-def go_on(run: Run, **asked: object) -> Run:
-    known = {"run_id": run.id, "started_by": "", **asked}
-    return Run.objects.get(id=continue_run(GoingOn(**known)).run_id)  # type: ignore[arg-type]
+def go_on(run: Run, **asked: Any) -> Run:
+    known: dict[str, Any] = {"run_id": run.id, "started_by": "", **asked}
+    return Run.objects.get(id=continue_run(GoingOn(**known)).run_id)
 
 
 def told(world: World) -> list[tuple[str, str]]:
