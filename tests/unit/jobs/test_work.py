@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -289,7 +290,7 @@ def test_a_take_reads_no_further_than_what_is_due(shop: Shop) -> None:
         " 1, 0, 0, liyagent_now(), 'olga', '', '', liyagent_now(), liyagent_now() FROM generate_series(1, 20000) AS n"
     )
     shop.sql("ANALYZE jobs_job")
-    values = {"holder": shop.hand().holder, "kinds": ["counting"], "in_hand": []}
+    values: dict[str, Any] = {"holder": shop.hand().holder, "kinds": ["counting"], "in_hand": []}
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {TAKE}", values)
         plan = "\n".join(row[0] for row in cursor.fetchall())
