@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from django.db import OperationalError, connection
@@ -274,8 +273,12 @@ def test_jobs_long_ended_are_forgotten(shop: Shop) -> None:
 
 def test_a_take_that_cannot_be_read_is_found_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     job, hand = shop.ask(), shop.hand()
+
+    def away(**_: Any) -> Job:
+        raise OperationalError("gone away")
+
     with monkeypatch.context() as patch:
-        patch.setattr(Job.objects, "get", Mock(side_effect=OperationalError("gone away")))
+        patch.setattr(Job.objects, "get", away)
         with pytest.raises(OperationalError):
             hand.work()
     hand.work()
