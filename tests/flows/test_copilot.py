@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import socket
@@ -16,6 +17,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from liyagent.agents.models import Agent
+from liyagent.asgi import application
 from liyagent.entry.copilot.models import Conversation, Turn
 from runs.models import Run
 from tests.flows.carrying import carrying
@@ -127,6 +129,37 @@ def test_a_caller_that_hangs_up_changes_nothing(world: World, ann: Http) -> None
         status, told = ann.post(turns, {"task": "what fills /var?"}, idempotency_key="k-1")
         assert (status, told["answer"]) == (202, "old logs")
     assert Run.objects.count() == HANG_UPS
+
+
+@pytest.mark.promise("CR-05")
+def test_one_that_is_gone_with_its_last_byte_is_carried_out_all_the_same(
+    world: World, ann: Http
+) -> None:
+    """As the server tells it: the body whole, and at once that nobody is there any more."""
+    turns, content = ann.begin(), json.dumps({"task": "one"}).encode()
+    headers = {
+        "authorization": f"Bearer {ann.token}",
+        "content-type": "application/json",
+        "content-length": str(len(content)),
+    }
+    scope = {
+        "type": "http", "http_version": "1.1", "method": "POST", "scheme": "http", "path": turns, "raw_path": turns.encode(),
+        "query_string": b"", "root_path": "", "client": ("127.0.0.1", 1), "server": ("127.0.0.1", ann.port),
+        "headers": [(b"host", b"127.0.0.1"), *((name.encode(), it.encode()) for name, it in headers.items())],
+    }  # fmt: skip
+    told = [{"type": "http.request", "body": content, "more_body": False}]
+
+    async def receive() -> Any:
+        return told.pop() if told else {"type": "http.disconnect"}
+
+    statuses: list[int] = []
+
+    async def send(message: Any) -> None:
+        statuses.extend([message["status"]] if "status" in message else [])
+
+    asyncio.run(application(scope, receive, send))
+    assert statuses == [202]
+    assert Turn.objects.count() == Run.objects.count() == 1
 
 
 @pytest.mark.field("FL-70")
