@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from threading import Lock
@@ -12,6 +13,9 @@ from liyagent.core.metrics import RECOVERY, RUNS_CLAIMED, RUNS_TAKEN
 # Runs that this process claimed and that another one took are forgotten once so many came after them.
 MOST_REMEMBERED = 1000
 _claimed_at: dict[UUID, float] = {}
+# Runs may be taken here before those that claimed them here get to say so: a thread may wait long for its turn.
+TAKEN_FIRST_SECONDS = 1.0
+_taken_at: dict[UUID, float] = {}
 _lock = Lock()
 
 
@@ -21,17 +25,28 @@ def claimed(runs: Iterable[UUID], *, cause: str) -> None:
     with _lock:
         for run in runs:
             RUNS_CLAIMED.of(cause).inc()
-            _claimed_at[run] = now
-        while len(_claimed_at) > MOST_REMEMBERED:
-            del _claimed_at[next(iter(_claimed_at))]
+            taken_at = _taken_at.pop(run, -math.inf)
+            if now - taken_at < TAKEN_FIRST_SECONDS:
+                RECOVERY.observe(0)
+            else:
+                _remember(_claimed_at, run, now)
 
 
 def taken(run: UUID, *, attempt: int) -> None:
-    """Count a run just taken here; one that was claimed here before tells how long that took."""
+    """Count a run just taken here; one that was claimed here tells how long that took."""
     RUNS_TAKEN.of("fresh" if attempt == 1 else "again").inc()
-    if not _claimed_at:
+    if attempt == 1:
         return
+    now = time.monotonic()
     with _lock:
         since = _claimed_at.pop(run, None)
+        if since is None:
+            _remember(_taken_at, run, now)
     if since is not None:
-        RECOVERY.observe(time.monotonic() - since)
+        RECOVERY.observe(now - since)
+
+
+def _remember(moments: dict[UUID, float], run: UUID, now: float) -> None:
+    moments[run] = now
+    while len(moments) > MOST_REMEMBERED:
+        del moments[next(iter(moments))]

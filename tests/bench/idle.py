@@ -43,6 +43,15 @@ ADD_REQUESTS = """
         r.created_at + interval '7 days', r.created_at + interval '1 day', '', '', ''
     FROM runs_run r WHERE r.status = 'waiting' AND r.entry = 'bench'
 """
+# Without its mark a run would not wait: the leader would wake it.
+ADD_MARKS = """
+    INSERT INTO runs_call (run_id, correlation_id, step, index, provider_call_id, server, tool, intent, approval_id,
+        step_key, has_identity, key_window_seconds, intent_digest, attempt, holder, marked_at, deadline, sealed, fate,
+        settlement, late_finding)
+    SELECT a.run_id, a.correlation_id, 1, 0, 'call', a.server, a.tool, 'held', a.id, md5(a.id::text), true, 0,
+        md5(a.run_id::text), 1, gen_random_uuid(), a.created_at, a.created_at, '\\x00', '', '', ''
+    FROM approvals_approval a WHERE a.entry = 'bench'
+"""
 
 
 class IdleFailed(LiyagentError):
@@ -70,6 +79,7 @@ def measure_idle(env: dict[str, str], *, log: Path, has_statements: bool) -> lis
             key = env["LIYAGENT_SEAL_KEYS"].partition(":")[0]
             connection.execute(ADD_WAITING, {"key": key, "count": WAITING})
             connection.execute(ADD_REQUESTS)
+            connection.execute(ADD_MARKS)
             connection.execute("VACUUM ANALYZE runs_run, approvals_approval")
         told.append(
             _look(service, env["DATABASE_URL"], has_statements=has_statements, waiting=WAITING)

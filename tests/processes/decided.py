@@ -53,21 +53,30 @@ class Outcome:
 
 
 def assert_decided_once(
-    place: Place, outcomes: Sequence[Outcome], *, waits: bool = True, vendor: str = BLIND
+    place: Place,
+    outcomes: Sequence[Outcome],
+    *,
+    waits: bool = True,
+    vendor: str = BLIND,
+    too_old: Sequence[Outcome] = (),
 ) -> None:
     """Each request has its one decision, each approved call one effect, and each run ends and was told of that alone.
 
     One row, one event and one audit row a request; nobody slept on it. Where the runs went on (`waits` is false), each approved call was made
-    by one run of its own.
+    by one run of its own. `too_old` were decided once, too, and their time was over before they were made: nothing was sent on them.
     """
     asked = sorted(it.request.run for it in outcomes)
     made = [] if waits else _runs_of_their_own(place, outcomes, asked)
     runs = [*asked, *made]
     place.wait_for_ends(runs, seconds=60)
     outcomes = sorted(outcomes, key=lambda it: it.request.id)
-    decided = [{"approval": it.request.id, "status": it.status, "by": it.by} for it in outcomes]
+    every = sorted((*outcomes, *too_old), key=lambda it: it.request.id)
+    decided = [{"approval": it.request.id, "status": it.status, "by": it.by} for it in every]
+    made_on = {it.request.id for it in outcomes if it.status == "approved"}
     settled = [
-        {**row, "status": "consumed" if row["status"] == "approved" else row["status"]}
+        {**row, "status": "consumed" if row["approval"] in made_on else "stale"}
+        if row["status"] == "approved"
+        else row
         for row in decided
     ]
     assert place.watch.rows(STAND, [runs]) == settled

@@ -115,7 +115,13 @@ def test_what_is_decided_while_both_processes_are_down_is_done_once_by_the_next_
     decided_at = time.monotonic()
     queued = {it["status"]: it["n"] for it in place.watch.rows(STAND, [runs])}
     assert (queued, sum(place.effects(runs).values())) == ({"queued": ROUNDS}, 0)
-    place.stage.start("A")
+    # With the lease of real use: all wait for the one process that begins, and a short one would measure how busy it is.
+    lease = place.stage.env["LIYAGENT_LEASE_SECONDS"]
+    place.stage.env["LIYAGENT_LEASE_SECONDS"] = "8"
+    try:
+        place.stage.start("A")
+    finally:
+        place.stage.env["LIYAGENT_LEASE_SECONDS"] = lease
     place.stage.wait_ready("A")
     assert_decided_once(place, outcomes)
     assert {(it["losses"], it["attempt"]) for it in place.heads(runs)} == {(0, 2)}
