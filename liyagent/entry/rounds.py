@@ -2,6 +2,7 @@
 
 from liyagent.entry.begin import begin_due
 from liyagent.entry.forget import forget_old
+from liyagent.jobs.after_end import do_after_end
 from liyagent.jobs.end import forget_jobs
 from liyagent.jobs.work import work_due
 from runs.rounds import ROUNDS, Round
@@ -10,4 +11,5 @@ ROUNDS["arrivals"] = Round(look=begin_due, is_waited_for=True)
 ROUNDS["old deliveries"] = Round(look=forget_old)
 # Two threads: a job that waits for a slow other end does not hold up all others.
 ROUNDS["jobs"] = ROUNDS["more jobs"] = Round(look=work_due, is_waited_for=True)
+ROUNDS["ended jobs"] = Round(look=do_after_end)
 ROUNDS["old jobs"] = Round(look=forget_jobs)

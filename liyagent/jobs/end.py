@@ -9,6 +9,7 @@ from django.db import connection, transaction
 
 from liyagent.audit.record import record
 from liyagent.core.plain import clean_text
+from liyagent.jobs.after_end import owing
 from liyagent.jobs.ask import find_job
 from liyagent.jobs.errors import JobEnded
 from liyagent.jobs.models import Job, JobStatus
@@ -17,7 +18,8 @@ FORGET_SECONDS, MOST_A_LOOK = 90 * 86_400.0, 500
 LONGEST_REASON = 500
 
 END = """
-UPDATE jobs_job SET status = %s, reason = %s, ended_at = liyagent_now(), claimed_by = NULL
+UPDATE jobs_job SET status = %s, reason = %s, ended_at = liyagent_now(), claimed_by = NULL,
+        after_end_at = CASE WHEN kind = ANY(%s) THEN liyagent_now() END
     WHERE id = %s AND status IN ('queued', 'running') AND (%s::int IS NULL OR attempt = %s)
     RETURNING kind, subject, mission, asked_by, done
 """
@@ -52,7 +54,7 @@ def end_job(
     """
     said = clean_text(reason)[:LONGEST_REASON]
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(END, [status, said, job_id, attempt, attempt])
+        cursor.execute(END, [status, said, owing(), job_id, attempt, attempt])
         row = cursor.fetchone()
         if row is None:
             return False

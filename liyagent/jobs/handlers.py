@@ -18,7 +18,7 @@ class Step:
     """What one step did. `keep` is called in the transaction that keeps `cursor` and the progress: both or neither.
 
     It writes rows of ours and sends nothing. `again_in` seconds hands a resumable job back until then: a wait holds no
-    thread.
+    thread. `result` is what is told of what came of the job so far; left out, it stays.
     """
 
     cursor: dict[str, Any]
@@ -27,6 +27,7 @@ class Step:
     words: str = ""
     keep: Callable[[], None] = _nothing
     again_in: float = 0.0
+    result: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +36,14 @@ class Handler:
 
     Outside of any transaction, and once a take: what it reads stays with it from step to step. It raises `JobFailed` for
     what cannot be done. A kind that is not `is_resumable` ends `interrupted` when its process stops.
+
+    `after_end(job)` is called once the job has ended, however it did, by any process and at least once: it does what is owed to
+    the other end, and returns in how many seconds it is to be called again, 0 where nothing is owed any more.
     """
 
     steps: Callable[[Job], Iterator[Step]]
     is_resumable: bool = True
+    after_end: Callable[[Job], float] | None = None
 
 
 HANDLERS: dict[str, Handler] = {}

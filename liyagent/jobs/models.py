@@ -25,7 +25,8 @@ class Job(models.Model):
 
     `cursor` is what was done, in the words of its kind: whoever takes the job goes on from it. `attempt` rises with every
     take and fences each write. `losses` counts how often its process was lost with it, `losses_here` how often since the
-    last step that was kept. `done` of `total` (null where nobody knows) and `words` tell of its progress.
+    last step that was kept. `done` of `total` (null where nobody knows) and `words` tell of its progress, `result` of what came
+    of it. `after_end_at`: when what its kind owes after the end is next to be done, null where nothing is.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
@@ -37,6 +38,7 @@ class Job(models.Model):
     done = models.BigIntegerField(default=0)
     total = models.BigIntegerField(null=True)
     words = models.CharField(max_length=500, blank=True, default="")
+    result = models.JSONField(default=dict, db_default={})
     claimed_by = models.UUIDField(null=True)
     attempt = models.IntegerField(default=0)
     losses = models.IntegerField(default=0)
@@ -48,6 +50,7 @@ class Job(models.Model):
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
+    after_end_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ("-id",)
@@ -75,6 +78,11 @@ class Job(models.Model):
             models.Index(fields=["kind", "subject", "-id"], name="jobs_of_a_subject"),
             models.Index(
                 fields=["ended_at"], name="jobs_ended", condition=Q(ended_at__isnull=False)
+            ),
+            models.Index(
+                fields=["after_end_at"],
+                name="jobs_after_end",
+                condition=Q(after_end_at__isnull=False),
             ),
         )
 

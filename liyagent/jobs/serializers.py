@@ -23,6 +23,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
             "total",
             "words",
             "reason",
+            "result",
             "asked_by",
             "mission",
             "attempt",

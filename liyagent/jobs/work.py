@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from typing import Any
 
 import orjson
 import psycopg
@@ -29,7 +30,7 @@ LONGEST_WORDS = 500
 
 # First, so that what `keep` writes is fenced: the row is locked, and no other attempt's from here to the commit.
 KEEP = """
-UPDATE jobs_job SET cursor = %s::jsonb, done = %s, total = %s, words = %s, losses_here = 0
+UPDATE jobs_job SET cursor = %s::jsonb, done = %s, total = %s, words = %s, result = coalesce(%s::jsonb, result), losses_here = 0
     WHERE id = %s AND attempt = %s AND status = 'running'
 """
 
@@ -102,15 +103,22 @@ def _give_up(job: Job, handler: Handler) -> None:
 
 
 def _keep(job: Job, step: Step) -> None:
-    cursor_text = orjson.dumps(to_plain(step.cursor, limit_bytes=LARGEST_CURSOR_BYTES)).decode()
+    cursor_text = _text(step.cursor)
+    result = None if step.result is None else _text(step.result)
     words = clean_text(step.words)[:LONGEST_WORDS]
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
-            cursor.execute(KEEP, [cursor_text, step.done, step.total, words, job.id, job.attempt])
+            cursor.execute(
+                KEEP, [cursor_text, step.done, step.total, words, result, job.id, job.attempt]
+            )
             if not cursor.rowcount:
                 raise LostJob
         step.keep()
     job.done = step.done
+
+
+def _text(plain: dict[str, Any]) -> str:
+    return orjson.dumps(to_plain(plain, limit_bytes=LARGEST_CURSOR_BYTES)).decode()
 
 
 def _end(job: Job, status: JobStatus, reason: str) -> None:

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from liyagent.audit.record import record
 from liyagent.core.addresses import WEB_ADDRESS, is_web_address
 from liyagent.core.errors import BadInput
-from liyagent.gateway.models import ToolServer, Transport
+from liyagent.gateway.models import BY_MCP, ToolServer
 from liyagent.jobs.end import end_job
 from liyagent.jobs.models import LIVE, NOW, Job, JobStatus
 from liyagent.jobs.sources.errors import SourceInvalid, SourceTaken, SourceUnknown
@@ -151,7 +151,7 @@ def _urls(value: Any) -> list[str]:
 
 def _server(value: Any) -> str:
     there = isinstance(value, str) and "\x00" not in value
-    if there and ToolServer.objects.filter(key=value).exclude(transport=Transport.LOCAL).exists():
+    if there and ToolServer.objects.filter(key=value).filter(transport__in=BY_MCP).exists():
         return str(value)
     raise BadInput("wants the key of a tool server by http or stdio")
 
