@@ -23,7 +23,7 @@ UPDATE {table} n SET attempts = n.attempts + 1, claimed_until = liyagent_now() +
         WHERE d.state = 'pending' AND d.next_at <= (SELECT liyagent_now()){which}
             AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now(){also_free})
             AND (d.created_at < liyagent_now() - interval '1 hour' OR NOT EXISTS (
-                SELECT 1 FROM {table} e WHERE e.{of} = d.{of} AND e.state = 'pending' AND e.id < d.id))
+                SELECT 1 FROM {table} e WHERE e.{of} = d.{of} AND e.state = 'pending' AND e.id < d.id{to}))
         ORDER BY d.next_at, d.id LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING n.id
 """
@@ -46,12 +46,14 @@ UPDATE {table} n SET failures = n.failures + 1, last_error = %s, claimed_until =
 class Outbox:
     """The statements over one table. Of the rows with one `of`, the earlier is sent first, for an hour at most.
 
-    SQL of its room: `claims` sets what else a claim notes, `which` says which rows are meant, `also_free` which claims
-    are over before their time. Their values are given to `claim`, in this order.
+    SQL of its room: `to` says of which earlier rows `e` a row `d` waits, `claims` sets what else a claim notes, `which`
+    says which rows are meant, `also_free` which claims are over before their time. The values of the last three are given
+    to `claim`, in this order.
     """
 
     table: str
     of: str
+    to: str = ""
     claims: str = ""
     which: str = ""
     also_free: str = ""
@@ -62,6 +64,7 @@ class Outbox:
         return CLAIM.format(
             table=self.table,
             of=self.of,
+            to=self.to,
             claims=self.claims,
             which=self.which,
             also_free=self.also_free,

@@ -6,22 +6,26 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 from liyagent.core.errors import LiyagentError
 from liyagent.core.metrics import DELIVERIES
 from liyagent.core.outbox import Outbox
 from liyagent.core.transactions import forbid_transaction
 from liyagent.entry.models import Delivery
+from liyagent.entry.told import record_delivery
 from liyagent.entry.ways import SENDERS, Sent
 from liyagent.leases.own import CLAIMER_IS_GONE, OWN
 
 logger = logging.getLogger(__name__)
 
 MOST_A_LOOK = 100
+ACTOR = "deliveries"
 OUTBOX = Outbox(
     table="entry_delivery",
     of="run_id",
+    # An address that is dead holds back no other: the cards and the answer of a conversation have no config.
+    to=" AND e.way = d.way AND e.address -> 'config' IS NOT DISTINCT FROM d.address -> 'config'",
     claims=", claimed_by = %s",
     which=" AND d.way = %s",
     also_free=CLAIMER_IS_GONE,
@@ -90,19 +94,31 @@ def _settle(delivery: Delivery, sent: Sent) -> None:
         OUTBOX.settle(delivery.id, attempts=delivery.attempts)
         DELIVERIES.of(delivery.way, "delivered").inc()
         return
-    state = "unconfirmed" if sent.is_unconfirmed else "dead" if sent.is_final else ""
-    if state:
-        OUTBOX.settle(delivery.id, attempts=delivery.attempts, state=state, why=sent.error)
-    elif OUTBOX.fail(
-        delivery.id,
-        attempts=delivery.attempts,
-        failures=delivery.failures,
-        why=sent.error,
-        pause=sent.wanted_pause,
-    ):
-        state = "dead"
+    state = _give_up_or_again(delivery, sent)
     DELIVERIES.of(delivery.way, state or "failed").inc()
     logger.warning("%s: %s%s", delivery, sent.error, f"; it is {state}" if state else "")
+
+
+def _give_up_or_again(delivery: Delivery, sent: Sent) -> str:
+    """Keep a failure; return as what the delivery ends by it, with its audit row, else empty: it is sent again."""
+    with transaction.atomic(durable=True):
+        state = "unconfirmed" if sent.is_unconfirmed else "dead" if sent.is_final else ""
+        if state:
+            is_over = OUTBOX.settle(
+                delivery.id, attempts=delivery.attempts, state=state, why=sent.error
+            )
+        else:
+            state = "dead"
+            is_over = OUTBOX.fail(
+                delivery.id,
+                attempts=delivery.attempts,
+                failures=delivery.failures,
+                why=sent.error,
+                pause=sent.wanted_pause,
+            )
+        if is_over:
+            record_delivery(f"entry.delivery_{state}", delivery, actor=ACTOR, why=sent.error)
+    return state if is_over else ""
 
 
 def _execute(statement: str, values: list[Any]) -> bool:

@@ -14,10 +14,11 @@ MOST_A_LOOK = 500
 # An answer of a run recorded in full is its transcript, and stays. Of one recorded as metadata nothing else was kept.
 ANSWERS = """
 WITH gone AS (
-    DELETE FROM entry_delivery WHERE id IN (SELECT id FROM entry_delivery
+    DELETE FROM entry_delivery WHERE id IN (SELECT id FROM entry_delivery d
         WHERE state = 'delivered'
             AND settled_at < (SELECT liyagent_now()) - make_interval(secs => %s)
-        ORDER BY settled_at LIMIT %s FOR UPDATE SKIP LOCKED)
+            AND NOT EXISTS (SELECT 1 FROM runs_run o WHERE o.id = d.run_id AND o.ended_at IS NULL)
+        ORDER BY settled_at LIMIT %s FOR UPDATE OF d SKIP LOCKED)
     RETURNING id, run_id
 ), words AS (
     DELETE FROM transcripts_transcript t USING gone g, runs_run r
@@ -27,10 +28,11 @@ WITH gone AS (
 SELECT count(*) FROM gone
 """
 DEAD = """
-DELETE FROM entry_delivery WHERE id IN (SELECT id FROM entry_delivery
-    WHERE state IN ('unconfirmed', 'dead')
+DELETE FROM entry_delivery WHERE id IN (SELECT id FROM entry_delivery d
+    WHERE state IN ('unconfirmed', 'dead', 'closed')
         AND settled_at < (SELECT liyagent_now()) - make_interval(secs => %s)
-    ORDER BY settled_at LIMIT %s FOR UPDATE SKIP LOCKED)
+        AND NOT EXISTS (SELECT 1 FROM runs_run o WHERE o.id = d.run_id AND o.ended_at IS NULL)
+    ORDER BY settled_at LIMIT %s FOR UPDATE OF d SKIP LOCKED)
 """
 ARRIVALS = """
 DELETE FROM entry_arrival WHERE run_id IN (SELECT run_id FROM entry_arrival
@@ -43,7 +45,8 @@ def forget_old(give_up: Callable[[], bool], *, limit: int = MOST_A_LOOK) -> int:
     """Forget at most `limit` of each kind, and return how many rows went.
 
     A delivery, and with it the answer of a run recorded as metadata, goes `LIYAGENT_ANSWER_DAYS` after it was handed on;
-    one that was given up after 30 days, an arrival 30 days after it ended.
+    one that was given up after 30 days, an arrival 30 days after it ended. What belongs to a run that goes on stays: its
+    card is still brought up to date.
     """
     count = 0
     due = [

@@ -67,7 +67,9 @@ class Arrival(models.Model):
                 name="entry_arrival_open",
                 condition=Q(state__in=["received", "started"]),
             ),
-            models.Index(fields=["way", "source", "-run_id"], name="entry_arrival_of_source"),
+            # Of all ways and of one, as they are listed.
+            models.Index(fields=["-received_at", "-run_id"], name="entry_arrival_newest"),
+            models.Index(fields=["way", "-received_at", "-run_id"], name="entry_arrival_of_way"),
             # In an order that no other index has: else the ids of all ways are walked through for a quiet source.
             models.Index(fields=["way", "source", "-received_at"], name="entry_arrival_by_time"),
             models.Index(
@@ -76,8 +78,8 @@ class Arrival(models.Model):
                 condition=Q(way__in=["webhook", "ticket"]),
             ),
             models.Index(
-                fields=["-run_id"],
-                name="entry_arrival_refused",
+                fields=["-received_at", "-run_id"],
+                name="entry_arrival_refusals",
                 condition=Q(state="refused"),
             ),
             models.Index(
@@ -92,13 +94,17 @@ class Arrival(models.Model):
 
 
 class DeliveryState(models.TextChoices):
-    """Whether an answer was handed on. Waiting: for the run's end. Unconfirmed: sent, and nobody can tell if it arrived."""
+    """Whether an answer was handed on. Waiting: for the run's end. Unconfirmed: sent, and nobody can tell if it arrived.
+
+    Closed: a person has said that a dead or unconfirmed one is not to be sent any more.
+    """
 
     WAITING = "waiting"
     PENDING = "pending"
     DELIVERED = "delivered"
     UNCONFIRMED = "unconfirmed"
     DEAD = "dead"
+    CLOSED = "closed"
 
 
 class Delivery(models.Model):
@@ -106,7 +112,8 @@ class Delivery(models.Model):
 
     Its words are not here: the answer is the run's own, sealed, read when it is sent (CR-08). `address` is where it goes;
     `vendor_id` names it there once it is known. `marked_at` is set just before bytes leave, and cleared when what came of
-    them is known: found set by a later claim, the earlier sending is in doubt.
+    them is known: found set by a later claim, the earlier sending is in doubt. Where a run is told to several, the
+    `config` of `address` is which: one of them waits for no other's.
     """
 
     run_id = models.UUIDField()
@@ -126,6 +133,8 @@ class Delivery(models.Model):
     failures = models.IntegerField(default=0, db_default=0)
     last_error = models.CharField(max_length=300, blank=True, db_default="", default="")
     settled_at = models.DateTimeField(null=True, blank=True)
+    closed_by = models.CharField(max_length=150, blank=True, db_default="", default="")
+    closed_why = models.CharField(max_length=500, blank=True, db_default="", default="")
 
     class Meta:
         ordering = ("id",)
@@ -148,14 +157,15 @@ class Delivery(models.Model):
             ),
             models.Index(
                 fields=["settled_at"],
-                name="entry_delivery_settled",
-                condition=Q(state__in=["delivered", "unconfirmed", "dead"]),
+                name="entry_delivery_over",
+                condition=Q(state__in=["delivered", "unconfirmed", "dead", "closed"]),
             ),
             models.Index(
                 fields=["-id"],
                 name="entry_delivery_dead",
                 condition=Q(state__in=["unconfirmed", "dead"]),
             ),
+            models.Index(fields=["state", "-id"], name="entry_delivery_by_state"),
         )
 
     def __str__(self) -> str:

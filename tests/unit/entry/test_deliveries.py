@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pytest
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from liyagent.core.transactions import InTransaction
 from liyagent.entry.arrive import Arriving, Owed, arrive
@@ -195,14 +195,50 @@ def test_it_ends_as_what_it_is_with_its_reason(
     assert deliver_due(never, way="webhook") == 0
     delivery = Delivery.objects.get(run_id=run.id)
     assert (delivery.state, delivery.last_error[:4]) == (state, "HTTP")
+    (row,) = world.audit(f"entry.delivery_{state}")
+    assert row == {
+        "delivery": delivery.id, "way": "webhook", "kind": "answer", "source": "pager", "agent": "triage",
+        "attempts": 1, "why": delivery.last_error,
+    }  # fmt: skip
 
 
 def test_it_is_given_up_after_a_day(world: World, far: Far) -> None:
     answered(world, "answer")
+    far.does = [is_down, is_down]
+    deliver_due(never, way="webhook")
+    assert not world.audit("entry.delivery_dead")
+    due_again(world)
     world.sql("UPDATE entry_delivery SET give_up_at = liyagent_now() - interval '1 s'")
-    far.does = [is_down]
     deliver_due(never, way="webhook")
     assert Delivery.objects.get().state == "dead"
+    assert world.audit("entry.delivery_dead")[0]["why"] == "no route"
+
+
+def test_what_is_dead_is_audited_in_that_commit_or_not_dead(world: World, far: Far) -> None:
+    answered(world, "answer")
+    far.does = [refused]
+    world.sql(
+        "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the disk is full'; END $$;"
+        "CREATE TRIGGER full_disk BEFORE INSERT ON audit_auditrow FOR EACH ROW EXECUTE FUNCTION full_disk()"
+    )
+    with pytest.raises(DatabaseError, match="the disk is full"):
+        deliver_due(never, way="webhook")
+    assert Delivery.objects.get().state == "pending"
+
+
+def test_an_address_that_is_dead_holds_back_no_other_of_the_run(world: World, far: Far) -> None:
+    answered(world, "push", "push", "push", "push")
+    for number, config in enumerate(("a", "a", "b", "b")):
+        address = f'{{"config": "{config}", "state": "{number}"}}'
+        world.sql("UPDATE entry_delivery SET address = %s WHERE number = %s", address, number)
+    far.does = [is_down]
+    deliver_due(never, way="webhook")
+    deliver_due(never, way="webhook")
+    # The later of `a` waits for the earlier; those of `b` go, in their order.
+    assert [number for number, _, _ in far.ledger] == [0, 2, 3]
+    due_again(world)
+    deliver_due(never, way="webhook")
+    assert [number for number, _, _ in far.ledger] == [0, 2, 3, 0, 1]
 
 
 def test_who_was_overtaken_sends_nothing_and_settles_nothing(world: World, far: Far) -> None:

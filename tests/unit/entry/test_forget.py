@@ -70,6 +70,22 @@ def test_the_words_of_a_run_recorded_in_full_stay(world: World) -> None:
     assert Transcript.objects.filter(run_id=run.id).exists()
 
 
+@pytest.mark.parametrize("state", ["delivered", "dead", "unconfirmed", "closed"])
+def test_what_belongs_to_a_run_that_waits_stays(world: World, state: str) -> None:
+    """A card that was posted a month ago is still to be brought up to date when somebody decides."""
+    run = answered(world, recording="metadata")
+    settled(world, days=40, state=state)
+    world.sql("UPDATE runs_run SET ended_at = NULL, status = 'waiting' WHERE id = %s", run.id)
+    forget_old(never)
+    assert Delivery.objects.exists()
+    assert Transcript.objects.exists()
+    world.sql(
+        "UPDATE runs_run SET ended_at = liyagent_now(), status = 'answered' WHERE id = %s", run.id
+    )
+    forget_old(never)
+    assert not Delivery.objects.exists()
+
+
 def test_what_was_given_up_stays_a_month(world: World) -> None:
     answered(world, recording="metadata")
     settled(world, days=29, state="dead")
