@@ -28,6 +28,7 @@ from tests.trials.cuts.kinds import KINDS, RunKind
 from tests.trials.cuts.plan import Size, changes, planned
 from tests.trials.cuts.report import HELD, as_json, line_of, table
 from tests.trials.cuts.trial import Played, play
+from tests.trials.cuts.visiting import play_visit
 
 SEED = "LIYAGENT_TRIALS_SEED"
 # A machine that is busy can make a course differ once: the cut is then made again.
@@ -79,8 +80,8 @@ def _cut(
     there: Ground, kind: RunKind, options: argparse.Namespace, *, size: Size, seed: int
 ) -> Iterator[Played]:
     """Record the course of a kind, then make its cuts."""
-    play(there, kind, None)  # the first of all reads what later ones find kept
-    recorded = play(there, kind, None)
+    _played(there, kind, None)  # the first of all reads what later ones find kept
+    recorded = _played(there, kind, None)
     yield recorded
     if recorded.broken:
         return
@@ -93,10 +94,14 @@ def _cut(
 
 def _made(there: Ground, kind: RunKind, cut: Cut) -> Played:
     for _ in range(MOST_TRIES):
-        played = play(there, kind, cut)
+        played = _played(there, kind, cut)
         if played.is_reached:
             break
     return played
+
+
+def _played(there: Ground, kind: RunKind, cut: Cut | None) -> Played:
+    return play_visit(there, kind, cut) if kind.way else play(there, kind, cut)
 
 
 def _note(raw: TextIO, played: Played) -> None:

@@ -20,9 +20,10 @@ from liyagent.approvals.decide import decide
 from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.gateway.policy_versions import load_policy
 from runs.start import start_run
+from tests.trials.cuts import desk_ways
+from tests.trials.cuts.desk_ways import ASKER, DECIDER
+from tests.trials.cuts.kinds import TASK
 
-ASKER, DECIDER = "admin", "decider"
-TASK = "Do the one thing."
 
 
 def declare(agents: dict[str, Any], policy: str) -> None:
@@ -55,7 +56,12 @@ def approve(correlation: str) -> int:
     return len(pending)
 
 
-DOES: dict[str, Callable[..., Any]] = {"declare": declare, "start": start, "approve": approve}
+DOES: dict[str, Callable[..., Any]] = {
+    "declare": declare,
+    "start": start,
+    "approve": approve,
+    **desk_ways.DOES,
+}
 
 
 def main(path: Path) -> None:

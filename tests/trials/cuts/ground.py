@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import signal
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -22,12 +24,13 @@ from liyagent.launcher.ephemeral import DATABASE, ephemeral_cluster
 from liyagent.launcher.service import Service
 from tests.memory import place_in_memory
 from tests.trials.cuts.course import Fault
+from tests.trials.cuts.ends import Ends, other_ends, secrets_of_ends
 from tests.trials.cuts.gate import Gate
 from tests.trials.cuts.kinds import POLICY, agents, write_scripts
 from tests.trials.cuts.proxies import PostgresProxy, VendorProxy
 from tests.trials.cuts.python import within
 from tests.trials.cuts.victims import Victim, Victims
-from tests.trials.stage import Stage, wait_for
+from tests.trials.stage import Stage, StageFailed, wait_for
 from tests.trials.watch import Watch
 
 # Short, so that a cut takes a second; and those of production (ruling 38).
@@ -37,6 +40,8 @@ REAL = {"lease": 8.0, "sweep": 3.0, "watch": 0.3, "poll": 0.5, "late_look": 30.0
 PATIENT_LEASE_SECONDS = 60.0
 VICTIMS_KEPT = 8
 PACE_MS = 5.0
+STILL_SECONDS, LOOK_SECONDS = 10.0, 0.01
+IN_A_TRANSACTION = "SELECT pid FROM pg_stat_activity WHERE state = 'idle in transaction'"
 OFF = "UPDATE leases_holder SET is_draining = %s WHERE pid = %s RETURNING id"
 
 
@@ -81,6 +86,10 @@ class Desk:
         """Approve what is asked under a correlation id; return how much that was."""
         return int(self._ask("approve", correlation=str(correlation)))
 
+    def ask(self, what: str, **given: Any) -> Any:
+        """Have it do what a way in wants."""
+        return self._ask(what, **given)
+
     def _ask(self, what: str, **given: Any) -> Any:
         with self._turn:
             self._words.write(json.dumps({"do": what, **given}) + "\n")
@@ -98,6 +107,7 @@ class Ground:
     desk: Desk
     patient: Victims
     mortal: Victims
+    ends: Ends
     clocks: Mapping[str, float]
 
     def victim(self, fault: Fault) -> Victim:
@@ -107,6 +117,22 @@ class Ground:
     def let_survivor_take(self, *, may: bool) -> None:
         """Let the survivor take runs, or none: only so it is certain who carries a run."""
         self.watch.rows(OFF, [not may, self.stage.pid("survivor")])
+
+    def stop_survivor(self) -> None:
+        """Let it stand still, between its transactions: what comes in falls to the victim alone."""
+        pid = self.stage.pid("survivor")
+        until = time.monotonic() + STILL_SECONDS
+        while time.monotonic() < until:
+            os.kill(pid, signal.SIGSTOP)
+            if not self.watch.rows(IN_A_TRANSACTION):
+                return
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(LOOK_SECONDS)
+        raise StageFailed("the survivor is never between two transactions")
+
+    def let_survivor_go_on(self) -> None:
+        """Let it do again what it does."""
+        os.kill(self.stage.pid("survivor"), signal.SIGCONT)
 
 
 @contextmanager
@@ -123,14 +149,18 @@ def ground(logs: Path, *, clocks: Mapping[str, float]) -> Iterator[Ground]:
         cluster = stack.enter_context(ephemeral_cluster(below=place_in_memory()))
         url = cluster.url(DATABASE)
         through = stack.enter_context(PostgresProxy(url, gate)).url
+        ends = stack.enter_context(other_ends(gate))
         vendors_through = stack.enter_context(VendorProxy(vendors.url, gate)).url
-        env = _environment(directory, url, clocks)
+        env = {**_environment(directory, url, clocks), **secrets_of_ends(ends.webhook_secret)}
         stage = Stage(cluster=cluster, vendors=vendors, env=env, logs=logs)
         stage.manage("migrate", "--no-input")
         stage.manage("seed", f"--vendors={vendors_through}", "--no-runs")
         stack.callback(stage.end)
+        # One that stands still is not asked to stop.
+        stack.callback(lambda: stage.signal("survivor", signal.SIGCONT))
         _start_survivor(stage)
-        desk = stack.enter_context(Desk(directory=directory, logs=logs, env=env))
+        desk = ends.desk = stack.enter_context(Desk(directory=directory, logs=logs, env=env))
+        ends.declare()
         watch = Watch(url)
         stack.callback(watch.close)
         # What renews and looks for death goes past the proxy: it is no part of a run.
@@ -150,6 +180,7 @@ def ground(logs: Path, *, clocks: Mapping[str, float]) -> Iterator[Ground]:
             mortal=stack.enter_context(
                 Victims("mortal", directory=directory, logs=logs, env=cut, kept=0)
             ),
+            ends=ends,
             clocks=clocks,
         )
 

@@ -97,6 +97,14 @@ def named(request: HttpMessage) -> str:
     return f"{vendor} {asked.get('method', 'answer')} {tool}".strip()
 
 
+def named_end(request: HttpMessage) -> str:
+    """Return the verb and the last part of the path that is no id: `put activities`."""
+    verb, path, _ = request.first_line.split(" ", 2)
+    parts = [it for it in path.partition("?")[0].split("/") if it]
+    known = [it for it in parts if it.isalpha()]
+    return f"{verb.lower()} {known[-1] if known else path}"
+
+
 def _parsed(head: bytes) -> tuple[str, dict[str, str]]:
     first_line, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
     pairs = (line.partition(":") for line in lines)

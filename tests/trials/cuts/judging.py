@@ -41,6 +41,8 @@ class Judged:
     duplicates: int
     broken: tuple[str, ...]
     rows: tuple[Row, ...]
+    # Placeholders of Teams that no answer took the place of (ruling 30).
+    orphans: int = 0
 
 
 def judged(

@@ -11,6 +11,7 @@ import yaml
 POLICY = '@id("cuts") permit (principal, action == Action::"call", resource);'
 INCIDENT = ("incident/create_incident", {"name": "[{{ run }}/1]", "severity": "p3"})
 ISSUE = ("jira/create_issue", {"project": "OPS", "summary": "[{{ run }}/1]"})
+TASK, ANSWER = "Do the one thing.", "Done."
 CHANGE = ("servicenow/create_change", {"short_description": "[{{ run }}/1]"})
 Asked = tuple[str, dict[str, Any]]
 
@@ -20,7 +21,8 @@ class RunKind:
     """One kind. `calls` is what each of its agents asks for, the first being started.
 
     `is_held`: its write waits for a person; `is_decided_awake`: who decides before the filing is answered, else once
-    nobody carries the run. `writes` is how many must be on a ledger.
+    nobody carries the run. `writes` is how many must be on a ledger. `way` is the way in that it comes by, from the other
+    end of it; else it is started at the desk.
     """
 
     name: str
@@ -28,6 +30,7 @@ class RunKind:
     writes: int = 1
     is_held: bool = False
     is_decided_awake: bool = False
+    way: str = ""
 
     @property
     def agent(self) -> str:
@@ -59,6 +62,14 @@ KINDS = (
             "cut-child": INCIDENT,
         },
     ),
+    RunKind(name="cron", calls={"cut-cron": INCIDENT}, way="cron"),
+    RunKind(name="teams", calls={"cut-teams": INCIDENT}, way="teams"),
+    RunKind(name="webhook", calls={"cut-webhook": INCIDENT}, way="webhook"),
+    RunKind(name="ticket", calls={"cut-ticket": INCIDENT}, way="ticket"),
+    RunKind(name="a2a", calls={"cut-a2a": INCIDENT}, way="a2a"),
+    RunKind(name="copilot", calls={"cut-copilot": INCIDENT}, way="copilot"),
+    RunKind(name="playground", calls={"cut-playground": INCIDENT}, way="playground"),
+    RunKind(name="resume", calls={"cut-resume": INCIDENT}, way="resume"),
 )
 
 
@@ -89,6 +100,6 @@ def write_scripts(directory: Path) -> None:
         for agent, (tool, args) in kind.calls.items():
             steps = [
                 {"text": "I do it.", "calls": [{"tool": tool, "args": args}]},
-                {"text": "Done."},
+                {"text": ANSWER},
             ]
             (directory / f"{agent}.yaml").write_text(yaml.safe_dump({"steps": steps}))

@@ -15,7 +15,7 @@ import psutil
 from tests.trials.cuts import http_wire
 from tests.trials.cuts.course import Moment
 from tests.trials.cuts.gate import Gate, Severed
-from tests.trials.cuts.http_wire import HttpStream
+from tests.trials.cuts.http_wire import HttpMessage, HttpStream
 from tests.trials.cuts.postgres_wire import (
     CANCEL,
     FLUSH,
@@ -140,7 +140,11 @@ class VendorProxy(Proxy):
         client, server = HttpStream(link.client), HttpStream(link.server)
         while True:
             request = client.message()
-            link.pass_on(http_wire.named(request), request.raw, lambda: self._answer(server, link))
+            link.pass_on(self.name_of(request), request.raw, lambda: self._answer(server, link))
+
+    def name_of(self, request: HttpMessage) -> str:
+        """Return what a request is called; what has no name is no message."""
+        return http_wire.named(request)
 
     @staticmethod
     def _answer(server: HttpStream, link: Link) -> bytes:
@@ -150,6 +154,19 @@ class VendorProxy(Proxy):
             while True:
                 link.client.sendall(server.rest())
         return answer.raw
+
+
+class EndProxy(VendorProxy):
+    """To the other end of a way in: each request of the victim is a message, called by that end's name."""
+
+    def __init__(self, url: str, gate: Gate, *, name: str) -> None:
+        """Lead to the server of `url`."""
+        super().__init__(url, gate)
+        self.name = name
+
+    def name_of(self, request: HttpMessage) -> str:
+        """Return `connector post activities`."""
+        return f"{self.name} {http_wire.named_end(request)}"
 
 
 def _open_session(client: Stream, server: Stream) -> bool:

@@ -1,12 +1,14 @@
 """Victims: each a process of its own that has all imports done, is a holder, and carries the one run it is told.
 
 `within tests.trials.cuts.victim SOCKET` listens on a Unix socket and forks for each connection to it. The child answers
-with its process id, waits for the id of a run, carries it as `manage.py carry` does, and ends.
+with its process id, waits for the id of a run, carries it as `manage.py carry` does, and ends. Told an act instead of an
+id, it does one act after another as it is told (`acts.py`).
 """
 
 from __future__ import annotations
 
 import faulthandler
+import importlib
 import os
 import signal
 import socket
@@ -17,7 +19,7 @@ from uuid import UUID
 from liyagent.core.logs import log_context
 from liyagent.core.unpickling import refuse_unpickling
 from liyagent.gateway import wire
-from runs.carry import Carriage
+from tests.trials.cuts.acts import Life
 
 NOBODY = UUID(int=0)
 BACKLOG = 64
@@ -27,6 +29,7 @@ def main(path: Path) -> None:
     """Fork for each that connects, until killed. The parent opens no connection and starts no thread."""
     refuse_unpickling()
     wire.warm_up()
+    importlib.import_module("liyagent.asgi")
     # One that does not end is asked for its stacks; they come into the log.
     faulthandler.register(signal.SIGUSR1)
     with socket.socket(socket.AF_UNIX) as listener:
@@ -47,11 +50,13 @@ def _be_a_victim(told: socket.socket) -> None:
     code = 1
     try:
         with told.makefile("rw") as words:
-            carriage = Carriage(NOBODY)
+            carriage = Life(NOBODY)
             words.write(f"{os.getpid()}\n")
             words.flush()
             run = words.readline().strip()
-            if run:
+            if run.startswith("{"):
+                carriage.act(run, words)
+            elif run:
                 carriage.run_id = UUID(run)
                 with log_context(run_id=run):
                     carriage.carry()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
@@ -11,7 +12,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from liyagent.demo.vendors.process import ROOT
@@ -53,6 +54,26 @@ class Victim:
         """Let it begin."""
         self._words.write(f"{run}\n")
         self._words.flush()
+
+    def ask(self, do: str, **given: Any) -> None:
+        """Let it do an act; `answer` is what came of it."""
+        self._words.write(json.dumps({"do": do, **given}) + "\n")
+        self._words.flush()
+
+    def answer(self, *, within_seconds: float) -> tuple[bool, Any]:
+        """Return whether it has answered the act, and what; waited for so long. Raises `StageFailed` where it has ended."""
+        found, _, _ = select.select([self._socket], [], [], within_seconds)
+        if not found:
+            return False, None
+        line = self._words.readline()
+        if not line:
+            raise StageFailed("a victim ended in the middle of an act; see its log")
+        return True, json.loads(line)
+
+    def ask_no_more(self) -> None:
+        """Let it end once it has done what it does."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
 
     def has_ended(self, *, within_seconds: float = 0.0) -> bool:
         """Whether it is over, waited for so long."""

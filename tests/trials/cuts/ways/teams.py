@@ -1,0 +1,61 @@
+"""The channel of Teams: activities in, and the conversation that its connector shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fakes.teams_channel import Channel
+from tests.fakes.teams_connector import Shown, TeamsConnector
+from tests.trials.cuts.kinds import ANSWER, TASK
+from tests.trials.cuts.ways.visit import Told, Visit
+
+WAY = "teams"
+TAKEN_ON = 200
+
+
+@dataclass(slots=True, kw_only=True)
+class Teams(Visit):
+    """A message in a conversation of its own; the same activity again where nobody answered."""
+
+    owed: int = 2
+    activity: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def connector(self) -> TeamsConnector:
+        """The connector that the bot is registered at."""
+        return self.ends.connectors[self.agent]
+
+    @property
+    def channel(self) -> Channel:
+        """Who speaks to the bot."""
+        return self.connector.channel(conversation=f"a:{self.name}")
+
+    def prepare(self) -> None:
+        self.activity = self.channel.message(TASK)
+
+    def play(self, told: Told) -> None:
+        """As the rounds come: the placeholder, the run, the answer in the placeholder's place."""
+        told.receive(self)
+        told.do("deliver", way=WAY)
+        told.carry()
+        told.do("deliver", way=WAY)
+
+    def send(self, url: str) -> None:
+        self.is_answered = self.channel.send(url, self.activity).status_code == TAKEN_ON
+
+    def messages(self) -> list[Shown]:
+        """What stands in the conversation that bears words."""
+        return self.connector.messages(f"a:{self.name}")
+
+    def broken(self, url: str, run: str) -> list[str]:
+        """Messages that bear an answer, or ever bore one, are exactly one; orphans are listed apart (ruling 30)."""
+        bearing = [
+            it for it in self.messages() if any(form.get("text") == ANSWER for form in it.forms)
+        ]
+        self.orphans = len(self.connector.orphans(f"a:{self.name}"))
+        shown = [[form.get("text") for form in it.forms] for it in self.messages()]
+        broken = [] if len(bearing) == 1 else [f"{len(bearing)} messages bear an answer: {shown}"]
+        if any(it.text != ANSWER for it in bearing):
+            broken.append(f"the answer was replaced: {shown}")
+        return broken + self.answer_broken(url, run)
