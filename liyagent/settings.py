@@ -45,6 +45,7 @@ INSTALLED_APPS = [
     "liyagent.jobs",
     "liyagent.jobs.sources",
     "runs",
+    "liyagent.training.fine_tunes",
     "liyagent.entry",
     "liyagent.entry.a2a",
     "liyagent.entry.copilot",

@@ -18,7 +18,8 @@ class Step:
     """What one step did. `keep` is called in the transaction that keeps `cursor` and the progress: both or neither.
 
     It writes rows of ours and sends nothing. `again_in` seconds hands a resumable job back until then: a wait holds no
-    thread. `result` is what is told of what came of the job so far; left out, it stays.
+    thread. `result` is what is told of what came of the job so far; left out, it stays. After an `is_mark`
+    the job is not handed back before the next step: what it marks is about to be sent.
     """
 
     cursor: dict[str, Any]
@@ -28,6 +29,7 @@ class Step:
     keep: Callable[[], None] = _nothing
     again_in: float = 0.0
     result: dict[str, Any] | None = None
+    is_mark: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,8 @@ def _carry(job: Job, handler: Handler, give_up: Callable[[], bool]) -> None:
     until = time.monotonic() + TURN_SECONDS
     for step in handler.steps(job):
         _keep(job, step)
+        if step.is_mark:
+            continue
         if step.again_in > 0 and handler.is_resumable:
             hand_back(job, seconds=step.again_in)
             return
