@@ -148,7 +148,7 @@ def _chosen(
     if "run" in chosen:
         chosen["run"] = str(_run_id(chosen["run"]))
     for name, value in chosen.items():
-        if not 1 <= len(value) <= LONGEST_NAME or "\x00" in value:
+        if not 1 <= len(value) <= LONGEST_NAME:
             raise BadInput(f"{name} wants 1 to {LONGEST_NAME} characters")
     return chosen
 
