@@ -29,6 +29,8 @@ ENVIRONMENT = {
     "LIYAGENT_LATE_LOOK_SECONDS": "0.3",
     "LIYAGENT_ALLOWED_PRIVATE_HOSTS": "127.0.0.1,localhost",
 }
+# How many kill trials are played, and at which moments: asked of the tests themselves.
+ASKED = frozenset({"LIYAGENT_KILL_TRIALS", "LIYAGENT_KILL_SEED"})
 # A test that counts log bytes still finds them while other tests write.
 SETTINGS = {"wal_keep_size": "1GB"}
 MARKERS = (
@@ -51,7 +53,8 @@ def _prepare(config: pytest.Config) -> None:
     stack = ExitStack()
     config.add_cleanup(stack.close)
     for name in [name for name in os.environ if name.startswith(("LIYAGENT_", "TICKETIQ_"))]:
-        del os.environ[name]  # what the developer's shell sets must not change what is tested
+        if name not in ASKED:
+            del os.environ[name]  # what the developer's shell sets must not change what is tested
     state_dir = tempfile.mkdtemp(prefix="liyagent-tests-")
     stack.callback(shutil.rmtree, state_dir, ignore_errors=True)
     os.environ.update(ENVIRONMENT, LIYAGENT_STATE_DIR=state_dir)

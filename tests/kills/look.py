@@ -1,0 +1,90 @@
+"""What our database shows of trials, while they go on and at the end; read from outside, asked by what their senders named."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from tests.kills.begin import Begun
+from tests.trials.watch import Row, Watch
+
+RECORDS = """
+WITH named AS (
+    SELECT delivery_id AS name, run_id FROM entry_arrival WHERE delivery_id = ANY(%(names)s)
+    UNION SELECT activity, run_id FROM teams_teamsturn WHERE activity = ANY(%(names)s)
+    UNION SELECT message_id, run_id FROM a2a_task WHERE message_id = ANY(%(names)s)
+)
+SELECT n.name, n.run_id, a.state, a.outcome, a.reason, a.claimed_by AS arrival_claimed_by, extract(epoch FROM a.ended_at)::float8 AS ended_at,
+        r.status, r.holder, r.losses, r.last_loss, r.handovers,
+        ARRAY(SELECT d.claimed_by FROM entry_delivery d WHERE d.run_id = n.run_id AND d.state = 'pending' AND d.claimed_by IS NOT NULL) AS sent_by,
+        (SELECT count(*)::int FROM entry_delivery d WHERE d.run_id = n.run_id AND d.state IN ('waiting', 'pending')) AS owed
+    FROM named n JOIN entry_arrival a ON a.run_id = n.run_id LEFT JOIN runs_run r ON r.id = n.run_id
+"""
+HOLDERS = "SELECT id FROM leases_holder"
+LOOKS_DUE = "SELECT count(*)::int AS n FROM runs_call WHERE late_look_at IS NOT NULL"
+ALL_RUNS = "SELECT id FROM runs_run WHERE entry IN ('cron', 'teams', 'webhook', 'ticket', 'copilot', 'a2a')"
+OVER = frozenset({"ended", "refused", "skipped"})
+QUEUED, HAND_ON = "queued", "answer handed on"
+ARRIVAL, SENT_AGAIN, UNTOUCHED = "begun by another", "sent again", "carried elsewhere"
+NOT_YET, OVER_BEFORE = "not begun", "over"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caught:
+    """How a trial stood at the kill: what of it the victim had in hand, or that it had nothing."""
+
+    what: str
+    is_in_flight: bool
+
+
+def records(watch: Watch, begun: Collection[Begun]) -> dict[str, Row]:
+    """Return what is kept of these trials, by the name that their senders gave."""
+    names = [it.name for it in begun]
+    return {row["name"]: row for row in watch.rows(RECORDS, {"names": names})}
+
+
+def holders(watch: Watch) -> set[UUID]:
+    """Return all lives of processes that are known."""
+    return {row["id"] for row in watch.rows(HOLDERS)}
+
+
+def is_over(row: Row | None) -> bool:
+    """Whether a trial's record reached its end and nothing is owed of it."""
+    return row is not None and row["state"] in OVER and not row["owed"]
+
+
+def caught(begun: Begun, row: Row | None, victims: Collection[UUID]) -> Caught:
+    """Tell what the victim had of a trial as it was killed."""
+    if row is None:
+        what = SENT_AGAIN if begun.was_tried and not begun.had_answer else NOT_YET
+        return Caught(what=what, is_in_flight=what == SENT_AGAIN)
+    if is_over(row):
+        return Caught(what=OVER_BEFORE, is_in_flight=False)
+    if row["state"] == "received" and row["status"] is None:
+        return _of(ARRIVAL, row["arrival_claimed_by"] in victims)
+    if row["state"] in OVER:
+        return _of(HAND_ON, bool(set(row["sent_by"]) & set(victims)))
+    if row["status"] == "running":
+        return _of("", row["holder"] in victims)
+    return Caught(what=QUEUED, is_in_flight=True)
+
+
+def _of(what: str, is_victims: bool) -> Caught:
+    return Caught(what=what if is_victims else UNTOUCHED, is_in_flight=is_victims)
+
+
+def all_runs(watch: Watch) -> list[str]:
+    """Return every run that came in by a way of the trials."""
+    return [str(row["id"]) for row in watch.rows(ALL_RUNS)]
+
+
+def late_looks_due(watch: Watch) -> int:
+    """Return how many late looks are still to come."""
+    (row,) = watch.rows(LOOKS_DUE)
+    return int(row["n"])
+
+
+def run_ids(rows: Sequence[Row]) -> list[UUID]:
+    """Return the runs of these records."""
+    return [row["run_id"] for row in rows]
