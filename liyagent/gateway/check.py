@@ -13,7 +13,7 @@ from liyagent.core.addresses import ForbiddenAddress, check_addresses, is_inside
 from liyagent.core.environment import read_secret
 from liyagent.core.errors import BadInput, LiyagentError
 from liyagent.core.transactions import forbid_transaction
-from liyagent.gateway import mcp
+from liyagent.gateway import a2a, mcp
 from liyagent.gateway.commands import command_named, environment_for, executable_for
 from liyagent.gateway.contracts import Address, address_from
 from liyagent.gateway.mcp_session import CatalogueUnreadable
@@ -127,7 +127,7 @@ def _resolved(url: str) -> list[str]:
 
 def _said(server: ToolServer, address: Address) -> Generator[str, None, list[Offered]]:
     try:
-        look = mcp.look(address)
+        look = (a2a if address.transport == Transport.A2A else mcp).look(address)
         offered = offered_in(server.key, look.tools)
     except (CatalogueUnreadable, TokenRefused, BadInput) as error:
         raise _Amiss(f"{error}; {_advice(str(error), address)}") from error

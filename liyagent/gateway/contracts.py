@@ -10,7 +10,7 @@ from liyagent.agents.models import ConfigVersion
 from liyagent.agents.sub_agents import SERVER
 from liyagent.core.errors import BadInput
 from liyagent.gateway.gates.allow_list import is_allowed
-from liyagent.gateway.models import Tool, ToolServer
+from liyagent.gateway.models import KEY_PLACES, MCP_PLACES, Tool, ToolServer
 from liyagent.gateway.oauth import Credentials
 from liyagent.gateway.outcome import Contract, Effect, KeyPlace, Reader
 from liyagent.gateway.readers import read_reader
@@ -102,7 +102,7 @@ def contract_of(tool: Tool) -> Contract:
         effect=Effect(tool.effect),
         key_place=KeyPlace(tool.key_place),
         key_field=tool.key_field,
-        key_window_seconds=tool.key_window_seconds,
+        key_window_seconds=_window(tool),
         reader=_reader(tool),
         undo=tool.undo,
         permission=tool.permission,
@@ -112,6 +112,12 @@ def contract_of(tool: Tool) -> Contract:
         description=tool.description,
         changed_since_approved=not tool.is_approved,
     )
+
+
+def _window(tool: Tool) -> int:
+    """None where the key has no such place: a contract kept before its server was reached in another way."""
+    is_placed = tool.key_place in KEY_PLACES.get(tool.server.transport, MCP_PLACES)
+    return tool.key_window_seconds if is_placed else 0
 
 
 def _reader(tool: Tool) -> Reader | None:

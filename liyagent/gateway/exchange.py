@@ -44,6 +44,7 @@ REPLY_SECONDS = 10.0
 OF_THE_CALL = frozenset({"content-length", "content-type", "host", "mcp-method", "mcp-name"})
 
 Asked = Callable[[Any], None]
+Judge = Callable[[int, Any, Payload], Outcome]
 
 NUMBERS = itertools.count(1)
 
@@ -51,9 +52,10 @@ NUMBERS = itertools.count(1)
 class Exchange:
     """One sending of one payload. Everything but `interrupt` happens in the event loop of the portal."""
 
-    def __init__(self, payload: Payload, may_send: MaySend) -> None:
-        """Take what is to be sent; nothing leaves before the SDK posts it with our call id."""
+    def __init__(self, payload: Payload, may_send: MaySend, judge: Judge = fate_of_answer) -> None:
+        """Take what is to be sent; nothing leaves before the SDK posts it. `judge` reads the answer's status and body."""
         self.payload = payload
+        self._judge = judge
         self.id = str(next(NUMBERS))
         self.settled = anyio.Event()
         self.is_posted = False
@@ -169,12 +171,12 @@ class Exchange:
         except (NotStorable, httpx2.SSEError) as error:
             return self._unreadable(response.status_code, error)
         self._is_answered = True
-        return fate_of_answer(response.status_code, answer, self.payload)
+        return self._judge(response.status_code, answer, self.payload)
 
     def _unreadable(self, status: int, error: Exception) -> Outcome:
         if status == 200:
             return in_doubt(f"the answer cannot be read: {error}", self.payload)
-        return fate_of_answer(status, None, self.payload)
+        return self._judge(status, None, self.payload)
 
     def _without_answer(self, reason: str) -> Outcome:
         if not self.has_left:

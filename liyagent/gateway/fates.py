@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any
 
 from liyagent.core.plain import NotStorable, parse_json
@@ -18,6 +19,18 @@ REFUSED_CODES = frozenset({-32700, -32600, -32601, -32602})
 
 def fate_of_answer(status: int, answer: Any, payload: Payload) -> Outcome:
     """Return the outcome for an HTTP status and the JSON-RPC response in its body (None: there is none)."""
+    return fate_by(status, answer, payload, refused=REFUSED_CODES, of_result=_fate_of_result)
+
+
+def fate_by(
+    status: int,
+    answer: Any,
+    payload: Payload,
+    *,
+    refused: Collection[int],
+    of_result: Callable[[dict[str, Any], Payload], Outcome],
+) -> Outcome:
+    """Return what `fate_of_answer` does, of a protocol that has its own `refused` codes and results."""
     error = answer.get("error") if isinstance(answer, dict) else None
     said = _error_text(error)
     if status in DOUBTFUL_STATUSES or status >= 500:
@@ -25,13 +38,13 @@ def fate_of_answer(status: int, answer: Any, payload: Payload) -> Outcome:
     if status in REFUSED_STATUSES:
         return failed(f"refused by the server: HTTP status {status}{said}", payload)
     if isinstance(error, dict):
-        if error.get("code") in REFUSED_CODES:
+        if error.get("code") in refused:
             return failed(f"refused by the server{said}", payload)
         return in_doubt(f"the server reports an error{said}", payload)
     result = answer.get("result") if isinstance(answer, dict) else None
     if status != 200 or not isinstance(result, dict):
         return in_doubt(f"no answer that can be read: HTTP status {status}", payload)
-    return _fate_of_result(result, payload)
+    return of_result(result, payload)
 
 
 def _fate_of_result(result: dict[str, Any], payload: Payload) -> Outcome:

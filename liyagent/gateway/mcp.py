@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import ExitStack
 from importlib import import_module
-from threading import Lock
 from typing import Any
-
-from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from liyagent.gateway.contracts import Address
 from liyagent.gateway.mcp_resources import Resource
 from liyagent.gateway.mcp_session import Look
 from liyagent.gateway.mcp_sessions import Sessions
 from liyagent.gateway.outcome import MaySend, Outcome, Payload
+from liyagent.gateway.running import Running
 
 
 def call(address: Address, payload: Payload, may_send: MaySend) -> Outcome:
@@ -80,35 +77,8 @@ def close_all() -> None:
     _running.close()
 
 
-class _Running:
-    """The portal and its sessions, started by the first who needs them."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._stack = ExitStack()
-        self._found: tuple[BlockingPortal, Sessions] | None = None
-
-    def found(self) -> tuple[BlockingPortal, Sessions] | None:
-        return self._found
-
-    def get(self) -> tuple[BlockingPortal, Sessions]:
-        with self._lock:
-            if self._found is None:
-                portal = self._stack.enter_context(start_blocking_portal(name="mcp"))
-                self._found = portal, portal.call(_sessions)
-            return self._found
-
-    def close(self) -> None:
-        with self._lock:
-            if self._found is not None:
-                portal, sessions = self._found
-                self._found = None
-                portal.call(sessions.close)
-            self._stack.close()
-
-
 async def _sessions() -> Sessions:
     return Sessions()
 
 
-_running = _Running()
+_running = Running("mcp", _sessions)

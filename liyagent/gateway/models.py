@@ -33,6 +33,12 @@ class Transport(models.TextChoices):
     HTTP = "http", "HTTP"
     STDIO = "stdio", "a registered command (stdio)"
     LOCAL = "local", "in this process"
+    A2A = "a2a", "an agent's card (A2A)"
+
+
+# Reached at an address, with a token of ours.
+BY_ADDRESS = (Transport.HTTP, Transport.A2A)
+BY_MCP = (Transport.HTTP, Transport.STDIO)
 
 
 class EffectChoice(models.TextChoices):
@@ -48,6 +54,12 @@ class KeyPlaceChoice(models.TextChoices):
     NONE = KeyPlace.NONE.value, "takes no key"
     ARGUMENT = KeyPlace.ARGUMENT.value, "an argument"
     META = KeyPlace.META.value, "request _meta"
+    MESSAGE_ID = KeyPlace.MESSAGE_ID.value, "a message's id"
+
+
+# An agent is sent no arguments; a tool server no message.
+MCP_PLACES = (KeyPlaceChoice.NONE, KeyPlaceChoice.ARGUMENT, KeyPlaceChoice.META)
+KEY_PLACES = {Transport.A2A.value: (KeyPlaceChoice.NONE, KeyPlaceChoice.MESSAGE_ID)}
 
 
 class ToolServer(models.Model):
@@ -74,7 +86,7 @@ class ToolServer(models.Model):
     catalogue_error_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """An HTTP server has an address, one by stdio a command, a local one neither."""
+        """An HTTP server has an address, an agent that of its card, one by stdio a command, a local one neither."""
 
         ordering = ["key"]
         constraints = [
@@ -83,7 +95,7 @@ class ToolServer(models.Model):
             ),
             models.CheckConstraint(
                 name="gateway_server_url_fits_transport",
-                condition=(Q(transport=Transport.HTTP, command="") & ~Q(url=""))
+                condition=(Q(transport__in=BY_ADDRESS, command="") & ~Q(url=""))
                 | (Q(transport=Transport.STDIO, url="") & ~Q(command=""))
                 | Q(transport=Transport.LOCAL, url="", command=""),
             ),
@@ -91,13 +103,13 @@ class ToolServer(models.Model):
                 name="gateway_server_one_token",
                 condition=Q(oauth_token_url="", oauth_client_id="", oauth_secret_env="")
                 | (
-                    Q(transport=Transport.HTTP, bearer_env="")
+                    Q(transport__in=BY_ADDRESS, bearer_env="")
                     & ~Q(oauth_token_url="")
                     & ~Q(oauth_client_id="")
                     & ~Q(oauth_secret_env="")
                 ),
                 violation_error_message=(
-                    "OAuth wants a token URL, a client id and the variable of its secret, on an HTTP server, "
+                    "OAuth wants a token URL, a client id and the variable of its secret, on an HTTP server or an agent, "
                     "and no bearer variable beside them."
                 ),
             ),
@@ -111,11 +123,11 @@ class ToolServer(models.Model):
         """Refuse an address, a command or a variable name that cannot work, and the name that agents have as tools."""
         if self.key == SERVER:
             raise ValidationError({"key": NAME_TAKEN})
-        is_http, is_stdio = (self.transport == it for it in (Transport.HTTP, Transport.STDIO))
-        if is_http and not is_web_address(self.url):
+        has_address, is_stdio = self.transport in BY_ADDRESS, self.transport == Transport.STDIO
+        if has_address and not is_web_address(self.url):
             raise ValidationError({"url": f"wants {WEB_ADDRESS}"})
-        if not is_http and self.url:
-            raise ValidationError({"url": "only an HTTP server has an address"})
+        if not has_address and self.url:
+            raise ValidationError({"url": "only an HTTP server or an agent has an address"})
         if is_stdio and not is_command_name(self.command):
             raise ValidationError({"command": f"wants {NAME_WANTS}"})
         if not is_stdio and self.command:
@@ -124,8 +136,8 @@ class ToolServer(models.Model):
             raise ValidationError({"oauth_token_url": f"wants {WEB_ADDRESS}"})
         if self.vendor and self.vendor not in vendor_facts():
             raise ValidationError({"vendor": known_vendors()})
-        if self.bearer_env and not is_http:
-            raise ValidationError({"bearer_env": "only an HTTP server takes a token"})
+        if self.bearer_env and not has_address:
+            raise ValidationError({"bearer_env": "only an HTTP server or an agent takes a token"})
         for name in ("bearer_env", "oauth_secret_env"):
             if getattr(self, name) and not is_secret_name(getattr(self, name)):
                 what = "token" if name == "bearer_env" else "secret"
@@ -181,10 +193,12 @@ class Tool(models.Model):
                 condition=(
                     Q(key_place=KeyPlaceChoice.NONE, key_field="", key_window_seconds=0)
                     | (Q(key_place=KeyPlaceChoice.ARGUMENT) & ~Q(key_field=""))
-                    | Q(key_place=KeyPlaceChoice.META, key_field="")
+                    | Q(
+                        key_place__in=[KeyPlaceChoice.META, KeyPlaceChoice.MESSAGE_ID], key_field=""
+                    )
                 ),
                 violation_error_message=(
-                    "A key wants place `argument` with a field or `meta` without, and the seconds that the "
+                    "A key wants place `argument` with a field, or `meta` or `message_id` without, and the seconds that the "
                     "vendor dedupes on it (0: it only stores it); place `none` wants neither."
                 ),
             ),
@@ -209,6 +223,10 @@ class Tool(models.Model):
             read_reader(self.reader)
         except BadInput as error:
             raise ValidationError({"reader": str(error)}) from error
+        if self.key_place not in KEY_PLACES.get(self.server.transport, MCP_PLACES):
+            raise ValidationError(
+                {"key_place": "message_id is where agents take a key, and only there"}
+            )
         if self.undo is not None and not isinstance(self.undo, dict):
             raise ValidationError({"undo": "wants an object, or nothing"})
         if self.permission and not TOOL_PERMISSION.fullmatch(self.permission):

@@ -16,11 +16,14 @@ class Effect(StrEnum):
 
 
 class KeyPlace(StrEnum):
-    """Where a vendor takes the step key. META: `params._meta["io.liyagent/step-key"]` (sent to all, trusted here)."""
+    """Where a vendor takes the step key. META: `params._meta["io.liyagent/step-key"]`; MESSAGE_ID: of a message to a
+    remote agent. Both are sent to all, and trusted where they are named here.
+    """
 
     NONE = "none"
     ARGUMENT = "argument"
     META = "meta"
+    MESSAGE_ID = "message_id"
 
 
 class Fate(StrEnum):

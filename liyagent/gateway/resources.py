@@ -7,7 +7,7 @@ from liyagent.core.transactions import forbid_transaction
 from liyagent.gateway import mcp
 from liyagent.gateway.contracts import Address, address_of
 from liyagent.gateway.mcp_resources import Resource
-from liyagent.gateway.models import Transport
+from liyagent.gateway.models import BY_MCP
 
 
 def list_resources(server: str) -> list[str]:
@@ -24,6 +24,6 @@ def read_resource(server: str, uri: str) -> Resource:
 
 def _address(server: str) -> Address:
     address = address_of(server)
-    if address is None or address.transport == Transport.LOCAL:
+    if address is None or address.transport not in BY_MCP:
         raise NotFound(f"server {server} is not set up or not enabled")
     return address

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
@@ -14,7 +14,8 @@ from liyagent.core.canonical import digest
 from liyagent.core.errors import NotFound
 from liyagent.core.plain import NotStorable, json_bytes, to_plain
 from liyagent.core.transactions import forbid_transaction
-from liyagent.gateway import mcp, mcp_http
+from liyagent.gateway import a2a, mcp, mcp_http
+from liyagent.gateway.a2a_card import ASK, EFFECTS, TASKS, default_reader
 from liyagent.gateway.approve import approved_form
 from liyagent.gateway.contracts import address_from
 from liyagent.gateway.local import LOCAL_TOOLS
@@ -30,13 +31,14 @@ SCHEMA_LIMIT_BYTES = 256 << 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """One entry of a catalogue. `effect` is what our own code says of a local tool, else a write."""
+    """One entry of a catalogue. `effect` and `reader` are what our own code says of local tools and agents, else a write."""
 
     name: str
     description: str
     schema: dict[str, Any]
     hints: dict[str, Any]
     effect: Effect = Effect.WRITE
+    reader: dict[str, Any] | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -77,7 +79,17 @@ def read_catalogue(server: ToolServer) -> list[Offered]:
     """Return what `server` offers now. Raises `CatalogueUnreadable`."""
     if server.transport == Transport.LOCAL:
         return _local_catalogue(server.key)
+    if server.transport == Transport.A2A:
+        return agent_tools(server.key, a2a.list_tools(address_from(server)))
     return offered_in(server.key, mcp.list_tools(address_from(server)))
+
+
+def agent_tools(key: str, listed: list[dict[str, Any]]) -> list[Offered]:
+    """Return what an agent's card made, with what we know of our own tools. Raises `CatalogueUnreadable`."""
+    offered = offered_in(key, listed)
+    can_list = any(it.name == TASKS for it in offered)
+    readers = {ASK: default_reader(key)} if can_list else {}
+    return [replace(it, effect=EFFECTS[it.name], reader=readers.get(it.name)) for it in offered]
 
 
 def offered_in(key: str, listed: list[dict[str, Any]]) -> list[Offered]:
@@ -189,6 +201,7 @@ def _keep_tool(server: ToolServer, entry: Offered, tool: Tool | None, *, is_firs
         told["approved_fingerprint"] = entry.fingerprint
         told["approved"] = approved_form(entry.description, entry.schema)
     if tool is None:
-        Tool.objects.create(server=server, name=entry.name, effect=entry.effect, **told)
+        ours = {"effect": entry.effect, "reader": entry.reader}
+        Tool.objects.create(server=server, name=entry.name, **ours, **told)
     else:
         Tool.objects.filter(pk=tool.pk).update(**told)

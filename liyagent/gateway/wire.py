@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from liyagent.core.metrics import TOOL_CALLS
-from liyagent.gateway import mcp
+from liyagent.gateway import a2a, mcp
 from liyagent.gateway.contracts import address_of
 from liyagent.gateway.local import call_local
 from liyagent.gateway.models import Transport
@@ -29,7 +29,11 @@ def send(payload: Payload, may_send: MaySend) -> Outcome:
 def open_way(server: str) -> None:
     """Open what a call of `server` will need, before it is marked: the mark then covers the sending alone."""
     address = address_of(server)
-    if address is not None and address.transport != Transport.LOCAL:
+    if address is None or address.transport == Transport.LOCAL:
+        return
+    if address.transport == Transport.A2A:
+        a2a.open_way(address)
+    else:
         mcp.open_way(address)
 
 
@@ -40,6 +44,8 @@ def _send(payload: Payload, may_send: MaySend) -> Outcome:
         return Outcome(fate=Fate.FAILED, error=absent)
     if address.transport == Transport.LOCAL:
         return call_local(payload, may_send)
+    if address.transport == Transport.A2A:
+        return a2a.call(address, payload, may_send)
     return mcp.call(address, payload, may_send)
 
 
@@ -51,3 +57,4 @@ def warm_up() -> None:
 def close_all() -> None:
     """Shut every transport of this process: calls on their way end in doubt at once (ruling 10)."""
     mcp.close_all()
+    a2a.close_all()

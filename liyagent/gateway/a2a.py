@@ -1,0 +1,72 @@
+"""Calls of other people's agents over A2A, from any thread: a remote agent is a tool server of three tools (ruling 32)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from importlib import import_module
+from typing import Any
+
+from liyagent.gateway.a2a_agents import Agents
+from liyagent.gateway.a2a_card import tools_of
+from liyagent.gateway.contracts import Address
+from liyagent.gateway.mcp_session import Look
+from liyagent.gateway.outcome import MaySend, Outcome, Payload
+from liyagent.gateway.running import Running
+
+
+def call(address: Address, payload: Payload, may_send: MaySend) -> Outcome:
+    """Ask the agent once and return what became of it, within the payload's timeout.
+
+    `may_send` is asked in the event loop, so it must not block, right before the message's first byte; where it says
+    no, `NotSent` is raised. A message is never sent twice.
+    """
+    warm_up()
+    portal, agents = _running.get()
+    return portal.call(agents.call, address, payload, may_send)
+
+
+def open_way(address: Address) -> None:
+    """Read the agent's card and fetch its token, unless both are there, so that a call marked after this has a short way."""
+    warm_up()
+    portal, agents = _running.get()
+    if not agents.is_open(address):
+        portal.call(agents.open, address)
+
+
+def list_tools(address: Address) -> list[dict[str, Any]]:
+    """Return the tools that the agent's card makes, in the wire form of MCP. Raises `CatalogueUnreadable`."""
+    return look(address).tools
+
+
+def look(address: Address) -> Look:
+    """Return what its card says now. Raises `CatalogueUnreadable`, `TokenRefused`, `BadInput`."""
+    warm_up()
+    portal, agents = _running.get()
+    card, seconds = portal.call(agents.look, address)
+    return Look(protocol=f"A2A {card.version}", tools=tools_of(card), token_seconds=seconds)
+
+
+def abandon(step_keys: Collection[str]) -> int:
+    """Shut the connections of the messages on their way under these keys; return how many there were (ruling 10)."""
+    running = _running.found()
+    if running is None:
+        return 0
+    portal, agents = running
+    return portal.call(agents.interrupt, frozenset(step_keys))
+
+
+def warm_up() -> None:
+    """Import the SDK, in the thread that needs it: it takes a second, which the event loop has not."""
+    import_module("a2a.client")
+
+
+def close_all() -> None:
+    """Give up every call and end the event loop; the next call begins anew."""
+    _running.close()
+
+
+async def _agents() -> Agents:
+    return Agents()
+
+
+_running = Running("a2a", _agents)
