@@ -7,12 +7,25 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.kills.plan import SEED, trials_asked
-from tests.kills.report import table, too_few
+from liyagent.demo.judge import Kind, Request, WriteShown
+from tests.kills.judge import Judged, Kinds, MessageShown, TrialShown, judge
+from tests.kills.plan import (
+    EARLIEST_SECONDS,
+    LATEST_SECONDS,
+    SEED,
+    Way,
+    planned,
+    trials_asked,
+)
+from tests.kills.plan import TRIALS as TRIALS_ASKED
+from tests.kills.report import percentile, table, too_few
 from tests.kills.whole import play_all
 
 TRIALS = trials_asked(os.environ)
@@ -39,3 +52,152 @@ if TRIALS:
         say(table(whole.played, whole.judged, whole.in_doubt))
         assert whole.judged.faults == ()
         assert too_few(TRIALS, whole.in_doubt) == []
+
+
+PLACEHOLDER = "I am on it."
+RUN, OTHER = "0197f000-0000-7000-8000-000000000001", "0197f000-0000-7000-8000-000000000002"
+FIRE = TrialShown(name="fire", way=Way.CRON, run_id=RUN)
+TURN = TrialShown(name="turn", way=Way.TEAMS, run_id=RUN)
+REPLY = MessageShown(id="1:1", replies_to="turn", texts=(PLACEHOLDER, f"All is filed. [{RUN}/9]"))
+
+
+def request(vendor: str, *, effect: int | None = 1, key: str = "k1", number: int = 1) -> Request:
+    """A write as it arrived at a vendor."""
+    return Request(vendor=vendor, step_key=key, marker=f"{RUN}/{number}", effect=effect)
+
+
+def write(vendor: str, fate: str = "done", key: str = "k1") -> WriteShown:
+    """A write as the product shows it."""
+    return WriteShown(run_id=RUN, vendor=vendor, step_key=key, fate=fate)
+
+
+def judged(*trials: TrialShown, runs: Sequence[str] = (), **shown: Any) -> Judged:
+    """The verdict over these trials; nothing was written or said unless it is shown."""
+    known: dict[str, Any] = {"writes": [], "requests": [], "messages": [], **shown}
+    return judge(trials=trials, runs=runs, placeholder=PLACEHOLDER, **known)
+
+
+@pytest.mark.promise("CR-32")
+def test_trials_that_ended_as_promised_have_no_fault() -> None:
+    found = judged(
+        replace(FIRE, losses=1, recovery=14.9, told=frozenset({RUN})),
+        replace(TURN, recovery=2.0),
+        writes=[write("incident"), write("jira", key="k2"), write("servicenow", "unknown", "k3")],
+        requests=[
+            request("incident"),
+            # Sent again with its key: the vendor answers with the incident of the first.
+            request("incident"),
+            request("jira", key="k2", number=2),
+            request("servicenow", key="k3", number=3),
+        ],
+        messages=[REPLY, replace(REPLY, id="1:2", texts=(PLACEHOLDER,))],
+    )
+    assert found.faults == ()
+    # Of a blind write nobody can know; a placeholder that bears no answer is no second reply.
+    assert (found.orphans, found.unknown[Kind.BLIND]) == (1, 1)
+
+
+@pytest.mark.promise("CR-32")
+@pytest.mark.parametrize(
+    ("kind", "trial"),
+    [
+        (Kinds.LOST, replace(FIRE, run_id="", state="")),
+        (Kinds.LOST, replace(FIRE, state="received", outcome="")),
+        (Kinds.LOST, replace(FIRE, state="started", outcome="")),
+        (Kinds.FAILED, replace(FIRE, outcome="failed")),
+        (Kinds.FAILED, replace(FIRE, outcome="interrupted")),
+        (Kinds.FAILED, replace(FIRE, state="refused", outcome="")),
+        (Kinds.NO_REPLY, TURN),
+        (Kinds.RUN, replace(FIRE, told=frozenset({RUN, OTHER}))),
+        (Kinds.CHARGED, replace(FIRE, losses=2)),
+        (Kinds.SLOW, replace(FIRE, recovery=15.1)),
+    ],
+)
+def test_a_record_that_did_not_end_as_promised_is_a_fault(kind: Kinds, trial: TrialShown) -> None:
+    assert judged(trial).kinds == {kind}
+
+
+@pytest.mark.promise("CR-32")
+@pytest.mark.parametrize(
+    ("kind", "messages"),
+    [
+        (Kinds.NO_REPLY, []),
+        (Kinds.NO_REPLY, [replace(REPLY, texts=(PLACEHOLDER,))]),
+        (Kinds.REPLY, [REPLY, replace(REPLY, id="1:2")]),
+        # Posted at once, without a placeholder before it.
+        (Kinds.REPLY, [REPLY, replace(REPLY, id="1:2", texts=(f"All is filed. [{RUN}/9]",))]),
+        (Kinds.ANSWER, [replace(REPLY, texts=(PLACEHOLDER, f"All is filed. [{OTHER}/9]"))]),
+        (Kinds.STRAY, [REPLY, replace(REPLY, id="1:2", replies_to="nobody")]),
+    ],
+)
+def test_a_turn_without_its_one_reply_is_a_fault(kind: Kinds, messages: list[MessageShown]) -> None:
+    assert judged(TURN, messages=messages).kinds == {kind}
+
+
+@pytest.mark.promise("CR-32")
+@pytest.mark.parametrize(
+    ("kind", "vendor"),
+    [(Kinds.INCIDENT, "incident"), (Kinds.COMMENT, "jira"), (Kinds.CHANGE, "servicenow")],
+)
+def test_an_effect_more_than_one_of_a_write_is_a_fault_whatever_keys_it_was_sent_with(
+    kind: Kinds, vendor: str
+) -> None:
+    for key in ("k1", "k2"):
+        requests = [request(vendor), request(vendor, effect=2, key=key)]
+        assert judged(FIRE, writes=[write(vendor)], requests=requests).kinds == {kind}
+
+
+@pytest.mark.promise("CR-32")
+@pytest.mark.parametrize(
+    ("kind", "fate", "arrived"),
+    [
+        (Kinds.MISSING, "done", []),
+        (Kinds.MISSING, "done", [request("jira", effect=None)]),
+        (Kinds.HIDDEN, "failed", [request("jira")]),
+        (Kinds.UNSETTLED, "", []),
+        (Kinds.UNKNOWN, "unknown", [request("jira")]),
+    ],
+)
+def test_a_write_that_is_shown_as_it_was_not_is_a_fault(
+    kind: Kinds, fate: str, arrived: list[Request]
+) -> None:
+    assert judged(FIRE, writes=[write("jira", fate)], requests=arrived).kinds == {kind}
+
+
+@pytest.mark.promise("CR-32")
+def test_what_belongs_to_no_entry_is_a_fault() -> None:
+    assert judged(FIRE, runs=[RUN, OTHER]).kinds == {Kinds.STRAY}
+    stray = replace(request("incident"), marker=f"{OTHER}/1")
+    assert judged(FIRE, requests=[stray]).kinds == {Kinds.STRAY}
+
+
+def test_trials_are_played_where_a_number_is_asked_for_and_only_there() -> None:
+    assert [trials_asked({TRIALS_ASKED: it}) for it in ("", " ", "12")] == [0, 0, 12]
+    assert trials_asked({}) == 0
+    for text in ("many", "0", "-1", "1.5", "10001"):
+        with pytest.raises(ValueError, match=TRIALS_ASKED):
+            trials_asked({TRIALS_ASKED: text})
+
+
+def test_a_seed_fixes_the_moments_and_each_trial_begins_before_its_kill() -> None:
+    rounds = planned(200, seed=5, may_be_apart=True)
+    assert rounds == planned(200, seed=5, may_be_apart=True) != planned(200, seed=6, may_be_apart=True)  # fmt: skip
+    assert [it.number for round_ in rounds for it in round_.trials] == list(range(200))
+    assert all(EARLIEST_SECONDS <= it.kill_at <= LATEST_SECONDS for it in rounds)
+    assert all(0 <= it.at <= round_.kill_at for round_ in rounds for it in round_.trials)
+    assert {it.way for round_ in rounds for it in round_.trials} == set(Way)
+    here = planned(200, seed=5, may_be_apart=False)
+    assert [replace(it, is_apart=False) for it in rounds] == here
+    assert [it.is_apart for it in rounds].count(True) == 5
+
+
+def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed() -> None:
+    seconds = [float(it) for it in range(20, 0, -1)]
+    assert [percentile(seconds, it) for it in (0.5, 0.95, 1.0)] == [10, 19, 20]
+    assert percentile([3.0], 0.5) == 3
+
+
+def test_a_full_set_that_caught_too_few_writes_of_a_kind_proves_nothing_about_it() -> None:
+    few = {Kind.KEYED: 20, Kind.READABLE: 19, Kind.BLIND: 25}
+    assert too_few(199, few) == []
+    assert too_few(200, few) == ["readable: 19"]
