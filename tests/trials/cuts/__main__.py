@@ -85,7 +85,7 @@ def _cut(
     yield recorded
     if recorded.broken:
         return
-    for cut in planned(recorded.course, size=size, seed=seed):
+    for cut in planned(recorded.course, size=size, seed=seed, is_of_way=bool(kind.way)):
         is_wanted = not options.changing or changes(cut.message)
         is_wanted = is_wanted and options.number in {None, cut.number}
         if is_wanted and options.fault in {None, cut.fault.value}:

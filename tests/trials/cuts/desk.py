@@ -25,7 +25,6 @@ from tests.trials.cuts.desk_ways import ASKER, DECIDER
 from tests.trials.cuts.kinds import TASK
 
 
-
 def declare(agents: dict[str, Any], policy: str) -> None:
     """Declare the agents, let them do everything, and make somebody who may decide."""
     load_agents(agents, actor=ASKER)

@@ -14,7 +14,7 @@ from liyagent.entry.cron.models import CronTrigger
 from liyagent.entry.cron.triggers import save_trigger as save_cron
 from liyagent.entry.teams.bots import save_bot
 from liyagent.entry.teams.people import save_person
-from liyagent.entry.teams.whom import Saver as BotSaver
+from liyagent.entry.whom import Saver as BotSaver
 from liyagent.entry.webhooks.triggers import save_trigger
 from liyagent.entry.whom import Saver
 from runs.start import start_run
@@ -70,7 +70,9 @@ def cron_trigger(key: str, agent: str) -> None:
 def fall_due(key: str) -> None:
     """Let the year's slot be due."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT date_trunc('year', liyagent_now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'")
+        cursor.execute(
+            "SELECT date_trunc('year', liyagent_now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"
+        )
         ((slot,),) = cursor.fetchall()
     assert isinstance(slot, datetime)
     CronTrigger.objects.filter(key=key).update(next_slot=slot)

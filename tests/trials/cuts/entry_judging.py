@@ -88,10 +88,11 @@ def judged_way(
     if has_answered:
         broken += _at_its_end(ground, visit, str(family[0]["id"]))
     if not broken and not found.broken:
-        return dataclasses.replace(found, orphans=visit.orphans)
+        return dataclasses.replace(found, answers=visit.answers, orphans=visit.orphans)
     return dataclasses.replace(
         found,
         lost=found.lost + (not family),
+        answers=visit.answers,
         orphans=visit.orphans,
         broken=(*found.broken, *broken),
         rows=(*found.rows, *facts.arrivals(), *family, *facts.deliveries()),

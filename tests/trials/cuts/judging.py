@@ -41,7 +41,8 @@ class Judged:
     duplicates: int
     broken: tuple[str, ...]
     rows: tuple[Row, ...]
-    # Placeholders of Teams that no answer took the place of (ruling 30).
+    # Of a way in: how often the answer stands at its other end, and placeholders of Teams that none took the place of.
+    answers: int | None = None
     orphans: int = 0
 
 

@@ -13,6 +13,11 @@ SETTLE, TOOL_CALL = "liyagent_settle", "tools/call"
 # Of a sample: one in four of the messages that change nothing, and so many cuts that freeze or disconnect.
 SHARE_OF_OTHERS = 0.25
 MOST_IN_DOUBT = 2
+# Of a way in, in a sample: all that its run does is cut in the other kinds already.
+MOST_OF_A_WAY = 4
+# What changes something by its verb; what a delivery is between its claim and its settle.
+CHANGING = ("insert ", "update ", "commit", "connector p", "receiver p")
+DELIVERING = ("update entry_delivery", "update teams_teamsturn", "connector p", "receiver p")
 MOMENTS = tuple(Moment)
 
 
@@ -24,7 +29,9 @@ class Size(StrEnum):
     REAL = "real clocks"
 
 
-def planned(course: Sequence[Message], *, size: Size, seed: int) -> list[Cut]:
+def planned(
+    course: Sequence[Message], *, size: Size, seed: int, is_of_way: bool = False
+) -> list[Cut]:
     """Return the cuts of a course in their order; the same for the same course, size and seed."""
     if size is Size.ALL:
         return [*every_kill(course), *_in_doubt(course, MOMENTS)]
@@ -34,18 +41,22 @@ def planned(course: Sequence[Message], *, size: Size, seed: int) -> list[Cut]:
         _cut(number, message, MOMENTS[(number + turn) % len(MOMENTS)], Fault.KILL)
         for number, message in enumerate(course, start=1)
     ]
+    if is_of_way and size is Size.SAMPLE:
+        wanted = [it for it in rotated if changes(it.message)]
+        return sorted(chance.sample(wanted, min(MOST_OF_A_WAY, len(wanted))), key=_order)
     doubtful = _in_doubt(course, MOMENTS)
     few = sorted(chance.sample(doubtful, min(MOST_IN_DOUBT, len(doubtful))), key=_order)
     if size is Size.SAMPLE:
         kept = [it for it in rotated if changes(it.message) or chance.random() < SHARE_OF_OTHERS]
     else:
-        kept = [it for it in rotated if changes(it.message) and it.number in span_in_doubt(course)]
+        doubted = numbers_in_doubt(course)
+        kept = [it for it in rotated if changes(it.message) and it.number in doubted]
     return [*kept, *few]
 
 
 def changes(message: Message) -> bool:
-    """Whether a message can change something: a hot statement, or a call of a tool."""
-    return message.name.startswith("liyagent_") or TOOL_CALL in message.name
+    """Whether a message can change something: a hot statement, a commit, a call of a tool, or what is handed on."""
+    return message.name.startswith(("liyagent_", *CHANGING)) or TOOL_CALL in message.name
 
 
 def every_kill(course: Sequence[Message]) -> list[Cut]:
@@ -64,12 +75,21 @@ def span_in_doubt(course: Sequence[Message]) -> range:
     return range(marks[0], settles[-1] + 1) if marks and settles else range(0)
 
 
+def numbers_in_doubt(course: Sequence[Message]) -> list[int]:
+    """Return the numbers of that span, and of what a delivery is from its claim to its settle."""
+    return [
+        number
+        for number, it in enumerate(course, start=1)
+        if number in span_in_doubt(course) or it.name.startswith(DELIVERING)
+    ]
+
+
 def _in_doubt(course: Sequence[Message], moments: Iterable[Moment]) -> list[Cut]:
-    """From a mark to its settle the process is frozen and disconnected, too."""
+    """From a mark to its settle the process is frozen and disconnected, too; so while it hands on."""
     return [
         _cut(number, course[number - 1], moment, fault)
         for fault in (Fault.FREEZE, Fault.DISCONNECT)
-        for number in span_in_doubt(course)
+        for number in numbers_in_doubt(course)
         for moment in moments
     ]
 

@@ -14,7 +14,7 @@ READY = b"Z"
 # What a connection may open with, instead of the version of the protocol.
 CANCEL, WANTS_TLS, WANTS_GSS = 80877102, 80877103, 80877104
 
-FUNCTION = re.compile(r"\b(liyagent_\w+)\s*\(")
+FUNCTION = re.compile(r"\b(liyagent_(?!now\b)\w+)\s*\(")
 TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE)\s+\"?([a-z]\w+)", re.IGNORECASE)
 LONGEST_NAME = 40
 
@@ -121,11 +121,14 @@ class Statements:
 
 
 def named(sql: str) -> str:
-    """Return what a statement is called: its function of ours, else verb and table, else its beginning."""
+    """Return what a statement is called: its function of ours (but the clock), else verb and table, else its beginning."""
     text = " ".join(sql.split())
     function = FUNCTION.search(text)
     if function is not None:
         return function.group(1)
     verb = text.partition(" ")[0].lower()
+    if verb in {"savepoint", "release"}:
+        # Its own name has a thread's number in it.
+        return text.partition('"')[0].strip().lower()
     table = TABLE.search(text)
     return f"{verb} {table.group(1)}" if table is not None else text[:LONGEST_NAME].lower()

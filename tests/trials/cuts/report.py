@@ -10,7 +10,11 @@ from tests.trials.cuts.trial import Played
 
 HEAD = (
     f"{'kind':<21}{'messages':>9}{'killed':>8}{'frozen':>8}{'disconnected':>14}{'in doubt':>10}"
-    f"{'lost':>6}{'dup':>5}{'missing':>9}{'unknown':>9}  recovery p50 / max"
+    f"{'lost':>6}{'dup':>5}{'missing':>9}{'unknown':>9}{'twice':>7}{'none':>6}{'orphans':>9}  recovery p50 / max"
+)
+MEANT = (
+    "in doubt: a call or a delivery was marked and not settled when the process was struck",
+    "twice, none: the answer stands at the other end of a way in more than once, or not; orphans: placeholders that none replaced",
 )
 HELD = "The promise held at every cut."
 
@@ -18,7 +22,7 @@ HELD = "The promise held at every cut."
 def table(trials: Sequence[Played]) -> str:
     """Return a row for each kind, in the order in which they were played, and what failed first of each."""
     names = list(dict.fromkeys(it.kind.name for it in trials))
-    lines = ["", "in doubt: a call was marked and not settled when the process was struck", HEAD]
+    lines = ["", *MEANT, HEAD]
     for name in names:
         of_kind = [it for it in trials if it.kind.name == name]
         lines.append(_row(name, of_kind))
@@ -54,6 +58,8 @@ def as_json(played: Played) -> dict[str, Any]:
         "cut": str(played.cut),
         "course": [str(it) for it in played.course],
         "caught": played.caught,
+        "answers": played.judged.answers,
+        "orphans": played.judged.orphans,
         "unknown": len(played.judged.verdict.unknown),
         "recovery_seconds": round(played.recovery_seconds, 3),
         "broken": played.broken,
@@ -73,5 +79,15 @@ def _row(name: str, trials: Sequence[Played]) -> str:
         f"{name:<21}{max((len(it.course) for it in trials if it.cut is None), default=0):>9}{made[Fault.KILL]:>8}"
         f"{made[Fault.FREEZE]:>8}{made[Fault.DISCONNECT]:>14}{sum(it.caught > 0 for it in cuts):>10}"
         f"{sum(it.judged.lost > 0 for it in trials):>6}{sum(it.judged.duplicates for it in trials):>5}"
-        f"{sum(len(it.missing) for it in verdicts):>9}{sum(len(it.unknown) for it in verdicts):>9}  {told}"
+        f"{sum(len(it.missing) for it in verdicts):>9}{sum(len(it.unknown) for it in verdicts):>9}"
+        f"{_answers(trials)}  {told}"
     )
+
+
+def _answers(trials: Sequence[Played]) -> str:
+    """Of a way in alone."""
+    counts = [it.judged.answers for it in trials if it.judged.answers is not None]
+    if not counts:
+        return f"{'-':>7}{'-':>6}{'-':>9}"
+    orphans = sum(it.judged.orphans for it in trials)
+    return f"{sum(it > 1 for it in counts):>7}{counts.count(0):>6}{orphans:>9}"

@@ -81,6 +81,15 @@ class Conductor:
             raise StageFailed("nothing was begun of what was received")
         self.do("carry", run=str(begun[0]["id"]))
 
+    def end(self) -> None:
+        """Have the victim end, as who has nothing left to do."""
+        self._check()
+        self.victim.ask_no_more()
+        until = time.monotonic() + LEAVE_SECONDS
+        while time.monotonic() < until and not self.victim.has_ended(within_seconds=LOOK_SECONDS):
+            self._check()
+        self._check()
+
     def _send(self, visit: Visit, url: str) -> None:
         self._in_time(lambda: visit.send(url))
         if not visit.is_answered:
@@ -108,9 +117,12 @@ class Conductor:
 
 def play_visit(ground: Ground, kind: RunKind, cut: Cut | None) -> Played:
     """Play one cut of a way in to its end; without one the victim does all of it. Raises `StageFailed`."""
-    ground.let_survivor_take(may=True)
+    ground.let_survivor_take(may=False)
     visit = VISITS[kind.way](ends=ground.ends, kind=kind)
     visit.prepare()
+    ground.let_survivor_take(may=True)
+    url = ground.stage.url("survivor")
+    _wait_until_ready(visit, url)
     ground.stop_survivor()
     facts = Facts.since_now(ground.watch)
     ground.gate.begin(cut)
@@ -119,13 +131,13 @@ def play_visit(ground: Ground, kind: RunKind, cut: Cut | None) -> Played:
     conductor = Conductor(ground=ground, facts=facts, victim=victim, cut=cut)
     try:
         visit.play(conductor)
+        conductor.end()
     except Struck:
         pass
     finally:
         ground.let_survivor_go_on()
     is_reached = ground.gate.struck.is_set() or cut is None
     caught = len(ground.watch.open_marks(facts.ids())) + facts.marked() if is_reached else 0
-    url = ground.stage.url("survivor")
     _send_again(visit, facts, url)
     _follow(ground, visit, facts, url)
     ground.gate.thaw()
@@ -141,6 +153,14 @@ def play_visit(ground: Ground, kind: RunKind, cut: Cut | None) -> Played:
         recovery_seconds=max(0.0, facts.settled_at() - struck_at) if cut is not None else 0.0,
         judged=found,
     )
+
+
+def _wait_until_ready(visit: Visit, url: str) -> None:
+    until = time.monotonic() + END_SECONDS
+    while not visit.is_ready(url):
+        if time.monotonic() > until:
+            raise StageFailed("what a visit wants was not ready")
+        time.sleep(LOOK_SECONDS)
 
 
 def _send_again(visit: Visit, facts: Facts, url: str) -> None:

@@ -26,6 +26,9 @@ class Resume(Asked):
     def prepare(self) -> None:
         self.first = self.ends.desk.ask("stopped_run", agent=self.agent)
 
+    def is_ready(self, url: str) -> bool:
+        return self.ask(url, "GET", f"/api/runs/{self.first}").body["status"] == "stopped"
+
     def path(self) -> str:
         return f"/api/runs/{self.first}/resume"
 
@@ -50,4 +53,5 @@ class Copilot(Asked):
         told = self.ask(url, "GET", f"/api/copilot/conversations/{self.conversation}").body
         turns = [(it["status"], it["task"], it["answer"]) for it in told["turns_told"]]
         wanted = [("answered", TASK, ANSWER)]
+        self.answers = sum(it["answer"] == ANSWER for it in told["turns_told"])
         return [] if turns == wanted else [f"the conversation shows {turns}"]

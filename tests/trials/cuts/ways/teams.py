@@ -58,4 +58,6 @@ class Teams(Visit):
         broken = [] if len(bearing) == 1 else [f"{len(bearing)} messages bear an answer: {shown}"]
         if any(it.text != ANSWER for it in bearing):
             broken.append(f"the answer was replaced: {shown}")
-        return broken + self.answer_broken(url, run)
+        broken += self.answer_broken(url, run)
+        self.answers = len(bearing)
+        return broken
