@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -81,6 +82,15 @@ class Shown:
         return [it for it in actions if it["type"] == "Action.Execute"]
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 256
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Who asked may be gone: a kill. Anything else is told."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class TeamsConnector:
     """Listens on 127.0.0.1. `log` is the ledger; `shown` what stands in the conversations."""
 
@@ -94,7 +104,7 @@ class TeamsConnector:
         self.faults: list[Fault] = []
         self.log: list[Logged] = []
         self.shown: dict[str, Shown] = {}
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
+        self._server = _Server(("127.0.0.1", port), _handler(self))
         self._server.daemon_threads = True
         self.port = self._server.server_port
         self.url = f"http://127.0.0.1:{self.port}"
