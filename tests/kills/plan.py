@@ -14,7 +14,7 @@ EARLIEST_SECONDS, LATEST_SECONDS = 0.2, 4.0
 # Every fourth victim is on another host, as far as the survivor can tell: its death cannot be proven there.
 APART_EVERY = 4
 ROUND_SIZE = 10
-PACES_MS = (40.0, 120.0, 250.0)
+PACES_MS = (60.0, 150.0, 300.0)
 SHARE_SENT_AGAIN = 0.3
 
 
