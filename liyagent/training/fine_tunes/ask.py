@@ -149,8 +149,8 @@ def _moment(text: str, name: str, default: datetime) -> datetime:
     if not text:
         return default
     try:
-        moment = parse_datetime(text)
-        day = None if moment else parse_date(text)
+        day = parse_date(text)
+        moment = None if day else parse_datetime(text)
     except ValueError:
         moment = day = None
     if day is not None:

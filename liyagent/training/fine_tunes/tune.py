@@ -143,6 +143,8 @@ class Tuning:
                 made = send()
                 break
             except Refused as error:
+                at.sending = ""
+                yield self._step(words=f"the endpoint took no {what}")
                 raise JobFailed(f"the endpoint took no {what}: {error}") from None
             except (NotSent, Busy) as error:
                 at.sending, at.tries = "", at.tries + 1

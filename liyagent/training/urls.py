@@ -1,0 +1,7 @@
+"""Addresses of what is made of past runs, below /api/."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+
+urlpatterns = [path("", include("liyagent.training.fine_tunes.urls"))]
