@@ -7,8 +7,9 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
-from liyagent.access.permissions import OPERATE, VIEW_AGENT
+from liyagent.access.permissions import OPERATE, VIEW_AGENT, VIEW_RUN
 from liyagent.core.console import NothingToSay, VerbAdmin
+from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.entry.whom import NAME_OTHERS, Saver
 
 
@@ -56,3 +57,17 @@ class OperatedAdmin(VerbAdmin):
             form=NothingToSay(),
             extra={"cancel": self.page_address(row)},
         )
+
+
+class SeenWithRuns(ReadOnlyAdmin):
+    """Rows of what came in and what became of it, for whoever may see runs."""
+
+    sortable_by = ()
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """As to see."""
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whoever may see runs."""
+        return request.user.has_perm(VIEW_RUN)

@@ -9,11 +9,14 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.apps import apps
 from django.conf import settings as django_settings
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import models
 
@@ -21,11 +24,24 @@ from liyagent.agents.definitions import save_agent
 from liyagent.agents.errors import AgentInvalid
 from liyagent.core.errors import BadInput, LiyagentError
 from liyagent.core.outbound import guarded_client
+from liyagent.entry.a2a.errors import BadParams
+from liyagent.entry.a2a.push import wanted_of
+from liyagent.entry.a2a.wire import Version
+from liyagent.entry.teams.addresses import is_safe_address
+from liyagent.entry.teams.bots import BotInvalid, save_bot
+from liyagent.entry.teams.connector import Tokens
+from liyagent.entry.teams.errors import ServiceForbidden
+from liyagent.entry.teams.fetch import fetch
+from liyagent.entry.teams.keys import read_keys
+from liyagent.entry.teams.models import TeamsBot
+from liyagent.entry.whom import Saver
 from liyagent.gateway import mcp
 from liyagent.gateway.contracts import address_from
 from liyagent.gateway.mcp_session import CatalogueUnreadable
 from liyagent.gateway.models import ToolServer
 from liyagent.gateway.servers import load_servers
+from liyagent.jobs.sources.save import save_source
+from liyagent.jobs.sources.urls_origin import Addresses
 from liyagent.providers.client import client_for
 from liyagent.providers.types import Message, ModelRejected, ModelRequest, ModelUnavailable, Role
 from tests.databases import FreshDatabase
@@ -152,14 +168,71 @@ def fetch_token(url: str) -> None:
     mcp.list_tools(address_from(server))
 
 
+def save_bot_with(name: str) -> Callable[[str], None]:
+    """A bot of Teams, as every way in saves it."""
+
+    def save(url: str) -> None:
+        User.objects.get_or_create(username="ann")
+        save_agent({"key": "a", "name": "A", "provider": "openai", "model": "m"}, actor="test")
+        told = {"agent": "a", "app_id": str(uuid4()), "tenant": str(uuid4()), "secret_env": "TOKEN"}
+        save_bot(uuid4().hex, {**told, name: url}, saver=Saver(actor="ann", username="ann"))
+
+    return save
+
+
+def receive_from(url: str) -> None:
+    """A message in Teams names the service that it is answered at."""
+    if not is_safe_address(url):
+        raise ServiceForbidden
+
+
+def fetch_bots_token(url: str) -> None:
+    """What a bot does before it speaks."""
+    bot = TeamsBot(app_id=str(uuid4()), token_url=url, secret_env="SSRF_TEST_SECRET", scope="s")
+    Tokens().token(bot)
+
+
+def answer_in_teams(url: str) -> None:
+    """How anything is put to Teams."""
+    answer = fetch("POST", f"{url}v3/conversations/c/activities", seconds=2, json={})
+    if answer.status != HTTPStatus.OK:
+        raise LiyagentError(f"HTTP {answer.status}")
+
+
+def want_pushes(url: str) -> None:
+    """A caller of A2A asks to be told there."""
+    wanted_of({"url": url}, Version.V10)
+
+
+def ask_for_page(url: str) -> None:
+    """A source names a page."""
+    told = {"kind": "urls", "agents": ["*"], "settings": {"urls": [url]}}
+    save_source(uuid4().hex, told, actor="test")
+
+
+def read_page(url: str) -> None:
+    """What a sync does with it."""
+    Addresses([url]).read(url)
+
+
 # Every column that holds a URL: how it is saved, and how it is used.
 PLACES: dict[str, tuple[Callable[[str], None], tuple[Callable[[str], None], ...]]] = {
     "agents.Agent.base_url": (save_base_url, (ask_model("openai"), ask_model("anthropic"))),
     "gateway.ToolServer.url": (save_server_url, (read_catalogue,)),
     "gateway.ToolServer.oauth_token_url": (save_token_url, (fetch_token,)),
+    "teams.TeamsBot.metadata_url": (save_bot_with("metadata_url"), (read_keys,)),
+    "teams.TeamsBot.token_url": (save_bot_with("token_url"), (fetch_bots_token,)),
+    "teams.TeamsTurn.service_url": (receive_from, (answer_in_teams,)),
+    "a2a.PushConfig.url": (want_pushes, ()),
+    "sources.Source.settings": (ask_for_page, (read_page,)),
 }
 USES = [(place, use) for place, (_, uses) in PLACES.items() for use in uses]
-REFUSALS = (BadInput, AgentInvalid, ValidationError)
+# A secret goes nowhere without https, whatever a name stands for: these do not even ask for the name.
+CALLED = [pair for pair in USES if pair[0] != "teams.TeamsBot.token_url"]
+REFUSALS = (BadInput, AgentInvalid, ValidationError, BotInvalid, ServiceForbidden, BadParams)
+# Those that hold addresses under another name, or carry tokens and so want https.
+NAMED_OTHERWISE = {"sources.Source.settings"}
+WANT_HTTPS = {place for place in PLACES if place.startswith("teams.")}
 FAILURES = (ModelRejected, ModelUnavailable, CatalogueUnreadable, LiyagentError)
 
 
@@ -181,7 +254,7 @@ def test_every_column_that_holds_a_url_stands_in_the_table() -> None:
         if isinstance(field, models.Field)
         and ("url" in field.name or isinstance(field, models.URLField))
     }
-    assert columns == set(PLACES)
+    assert columns == set(PLACES) - NAMED_OTHERWISE
 
 
 def test_the_table_is_long_enough_to_mean_something() -> None:
@@ -202,7 +275,8 @@ def test_what_shows_itself_is_refused_when_it_is_saved(place: str) -> None:
 @pytest.mark.parametrize("place", PLACES)
 def test_what_leads_to_the_internet_is_saved(place: str, fresh_db: FreshDatabase) -> None:
     save, _ = PLACES[place]
-    assert [url for url in PUBLIC if refuses(save, url, REFUSALS)] == []
+    public = [url for url in PUBLIC if place not in WANT_HTTPS or url.startswith("https:")]
+    assert [url for url in public if refuses(save, url, REFUSALS)] == []
 
 
 @pytest.mark.usefixtures("_nothing_allowed", "name_server")
@@ -222,7 +296,7 @@ def test_nothing_is_reached_when_it_is_used(
 
 
 @pytest.mark.usefixtures("name_server")
-@pytest.mark.parametrize(("place", "use"), USES)
+@pytest.mark.parametrize(("place", "use"), CALLED)
 def test_a_redirect_inside_is_not_followed(
     place: str, use: Callable[[str], None], listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,7 +310,7 @@ def test_a_redirect_inside_is_not_followed(
     assert listener.connections == 0
 
 
-@pytest.mark.parametrize(("place", "use"), USES)
+@pytest.mark.parametrize(("place", "use"), CALLED)
 def test_a_connection_goes_to_the_address_that_was_checked(
     place: str,
     use: Callable[[str], None],

@@ -46,7 +46,7 @@ def test_what_cannot_be_kept_is_told_by_field(operator: Api, agent: Agent) -> No
     assert [it["field"] for it in refused.data["errors"]] == ["agent", "tenant"]
     assert operator.send("PUT", BOT, []).status == 400
     other = operator.send("PUT", BOT, {**GIVEN, "started_by": "rita"})
-    assert (other.status, other.data["code"]) == (403, "teams.may_not_name")
+    assert (other.status, other.data["code"]) == (403, "entry.may_not_name")
 
 
 def test_people_are_said_by_themselves_or_by_who_keeps_users(operator: Api, agent: Agent) -> None:

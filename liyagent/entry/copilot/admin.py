@@ -11,33 +11,18 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from liyagent.access.permissions import VIEW_RUN
 from liyagent.core.moments import when
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
-from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
 from liyagent.entry.copilot.models import Conversation, Turn
+from liyagent.entry.operated import SeenWithRuns
 from runs.doubts_admin import as_uuid
 
 OUTCOMES = {"": GOOD, "answered": QUIET, "failed": BAD, "refused": BAD}
 
 
-class SeenByWhoSeesRuns(ReadOnlyAdmin):
-    """A list for whoever may see runs."""
-
-    sortable_by = ()
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        """As to see."""
-        return self.has_view_permission(request)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whoever may see runs."""
-        return request.user.has_perm(VIEW_RUN)
-
-
 @admin.register(Conversation)
-class ConversationAdmin(SeenByWhoSeesRuns):
+class ConversationAdmin(SeenWithRuns):
     """Newest first."""
 
     list_display = ("begun", "person", "agent", "count", "last", "its_turns")
@@ -78,7 +63,7 @@ class ConversationAdmin(SeenByWhoSeesRuns):
 
 
 @admin.register(Turn)
-class TurnAdmin(SeenByWhoSeesRuns):
+class TurnAdmin(SeenWithRuns):
     """Newest first; of one conversation by its id."""
 
     list_display = ("asked", "number", "state", "run")

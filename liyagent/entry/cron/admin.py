@@ -14,26 +14,18 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from rest_framework.exceptions import Throttled
 
-from liyagent.access.permissions import OPERATE, VIEW_AGENT, VIEW_RUN
-from liyagent.core.console import NothingToSay, VerbAdmin, action
+from liyagent.core.console import NothingToSay, action
 from liyagent.core.errors import Conflict
 from liyagent.core.moments import when
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
-from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
 from liyagent.entry.cron.fires import kind_of, last_fires, slot_of
 from liyagent.entry.cron.models import CronFire, CronTrigger
 from liyagent.entry.cron.run_now import run_now
 from liyagent.entry.cron.triggers import CHECKS, remove_trigger, save_trigger
-from liyagent.entry.whom import NAME_OTHERS, Saver
+from liyagent.entry.operated import OperatedAdmin, SeenWithRuns, saver_in
 
 COLOURS = {"answered": GOOD, "skipped": WARN, "refused": BAD, "started": QUIET, "received": QUIET}
-
-
-def saver_of(request: HttpRequest) -> Saver:
-    """Return who saves, and whether they may name others."""
-    name = request.user.get_username()
-    return Saver(actor=name, username=name, may_name_others=request.user.has_perm(NAME_OTHERS))
 
 
 def came_of(fire: CronFire | None) -> SafeString:
@@ -71,7 +63,7 @@ class TriggerForm(forms.ModelForm[CronTrigger]):
 
 
 @admin.register(CronTrigger)
-class CronTriggerAdmin(VerbAdmin):
+class CronTriggerAdmin(OperatedAdmin):
     """Which agents are asked what by the clock, when next, and what came of it last."""
 
     form = TriggerForm
@@ -99,26 +91,6 @@ class CronTriggerAdmin(VerbAdmin):
         last = last_fires(triggers)
         for it in triggers:
             it.newest = last.get(it.key)  # type: ignore[attr-defined]
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        """As to see."""
-        return self.has_view_permission(request)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whoever may see agents."""
-        return request.user.has_perm(VIEW_AGENT) or request.user.has_perm(OPERATE)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Whoever may operate."""
-        return request.user.has_perm(OPERATE)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whoever may operate."""
-        return request.user.has_perm(OPERATE)
-
-    def has_operate_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whoever may operate."""
-        return request.user.has_perm(OPERATE)
 
     def get_readonly_fields(
         self, request: HttpRequest, obj: CronTrigger | None = None
@@ -164,7 +136,7 @@ class CronTriggerAdmin(VerbAdmin):
         self, request: HttpRequest, obj: CronTrigger, form: TriggerForm, change: bool
     ) -> None:
         """Save through the verb."""
-        obj.pk = save_trigger(obj.key, form.given(), saver=saver_of(request)).pk
+        obj.pk = save_trigger(obj.key, form.given(), saver=saver_in(request)).pk
 
     @action(description="Run now", permissions=["operate"])
     def run(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -198,10 +170,9 @@ class CronTriggerAdmin(VerbAdmin):
         trigger = self.row_or_404(request, object_id)
         actor = request.user.get_username()
         told = ["It fires no more. Runs of it go on, and stay among the runs."]
-        return self._asked(
-            request, trigger, lambda: remove_trigger(trigger.key, actor=actor),
-            words=("Remove", "Remove it", "is removed"), told=told,
-        )  # fmt: skip
+        return self.removed(
+            request, trigger, lambda: remove_trigger(trigger.key, actor=actor), told=told
+        )
 
     def _switched(
         self,
@@ -213,7 +184,7 @@ class CronTriggerAdmin(VerbAdmin):
         to_enabled: bool,
     ) -> HttpResponse:
         trigger = self.row_or_404(request, object_id)
-        given, saver = {"is_enabled": to_enabled}, saver_of(request)
+        given, saver = {"is_enabled": to_enabled}, saver_in(request)
         verb = lambda: save_trigger(trigger.key, given, saver=saver)  # noqa: E731
         return self._asked(request, trigger, verb, words=words, told=told)
 
@@ -238,26 +209,17 @@ class CronTriggerAdmin(VerbAdmin):
 
 
 @admin.register(CronFire)
-class CronFireAdmin(ReadOnlyAdmin):
+class CronFireAdmin(SeenWithRuns):
     """What became of each slot, without any words: those are the run's."""
 
     list_display = ("trigger", "slot", "came_of_it", "run", "why", "received")
     search_fields = ("source__exact",)
-    sortable_by = ()
     words_if_empty = "No slot has come yet."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[CronFire]:
         """Those of cron alone, newest first."""
         rows: QuerySet[CronFire] = CronFire.objects.order_by("-run_id")
         return rows
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        """As to see."""
-        return self.has_view_permission(request)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whoever may see runs."""
-        return request.user.has_perm(VIEW_RUN)
 
     @admin.display(description="trigger")
     def trigger(self, fire: CronFire) -> str:

@@ -6,57 +6,19 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from liyagent.access.permissions import OPERATE, VIEW_AGENT, VIEW_RUN
-from liyagent.core.console import NothingToSay, VerbAdmin, action
+from liyagent.core.console import action
 from liyagent.core.moments import when
 from liyagent.core.pills import GOOD, WARN, pill
-from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
+from liyagent.entry.operated import OperatedAdmin, SeenWithRuns, saver_in
 from liyagent.entry.teams.bots import CHECKS, remove_bot, save_bot
 from liyagent.entry.teams.models import TeamsBot, TeamsPerson, TeamsTurn
 from liyagent.entry.teams.people import remove_person, save_person
-from liyagent.entry.teams.whom import NAME_OTHERS, Saver
-
-
-def saver_of(request: HttpRequest) -> Saver:
-    """Return who saves, and whether they may name others."""
-    name = request.user.get_username()
-    return Saver(actor=name, username=name, may_name_others=request.user.has_perm(NAME_OTHERS))
-
-
-class OperatedAdmin(VerbAdmin):
-    """Seen by who may see agents, kept by who may operate."""
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        """As to see."""
-        return self.has_view_permission(request)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whoever may see agents."""
-        return request.user.has_perm(VIEW_AGENT) or request.user.has_perm(OPERATE)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Whoever may operate."""
-        return request.user.has_perm(OPERATE)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whoever may operate."""
-        return request.user.has_perm(OPERATE)
-
-    def removed(self, request: HttpRequest, row: Any, verb: Any, *, told: list[str]) -> HttpResponse:  # fmt: skip
-        """Ask, then carry out a removal."""
-        if request.method == "POST":
-            self.carry_out(request, verb, done=f"{row} is removed.")
-            return HttpResponseRedirect(self.list_address())
-        return self.confirm(
-            request, title=f"Remove {row}", told=told, button="Remove it", form=NothingToSay(),
-            extra={"cancel": self.page_address(row)},
-        )  # fmt: skip
 
 
 class BotForm(forms.ModelForm[TeamsBot]):
@@ -100,10 +62,6 @@ class TeamsBotAdmin(OperatedAdmin):
         """A key once given stays."""
         return ("key",) if obj else ()
 
-    def has_remove_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whoever may operate."""
-        return request.user.has_perm(OPERATE)
-
     @admin.display(description="state")
     def state(self, bot: TeamsBot) -> SafeString:
         """Whether it receives."""
@@ -132,9 +90,9 @@ class TeamsBotAdmin(OperatedAdmin):
 
     def save_model(self, request: HttpRequest, obj: TeamsBot, form: BotForm, change: bool) -> None:
         """Save through the verb."""
-        obj.pk = save_bot(obj.key, form.given(), saver=saver_of(request)).pk
+        obj.pk = save_bot(obj.key, form.given(), saver=saver_in(request)).pk
 
-    @action(description="Remove", permissions=["remove"])
+    @action(description="Remove", permissions=["operate"])
     def remove(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask, then forget it."""
         bot = self.row_or_404(request, object_id)
@@ -169,10 +127,6 @@ class TeamsPersonAdmin(OperatedAdmin):
         """An account stays the account."""
         return ("aad_object_id",) if obj else ()
 
-    def has_remove_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whoever may operate."""
-        return request.user.has_perm(OPERATE)
-
     @admin.display(description="is")
     def user(self, person: TeamsPerson) -> str:
         """The user."""
@@ -187,9 +141,9 @@ class TeamsPersonAdmin(OperatedAdmin):
         self, request: HttpRequest, obj: TeamsPerson, form: PersonForm, change: bool
     ) -> None:
         """Save through the verb."""
-        obj.pk = save_person(obj.aad_object_id, obj.username, saver=saver_of(request)).pk
+        obj.pk = save_person(obj.aad_object_id, obj.username, saver=saver_in(request)).pk
 
-    @action(description="Remove", permissions=["remove"])
+    @action(description="Remove", permissions=["operate"])
     def remove(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask, then let the account be nobody."""
         person = self.row_or_404(request, object_id)
@@ -199,21 +153,12 @@ class TeamsPersonAdmin(OperatedAdmin):
 
 
 @admin.register(TeamsTurn)
-class TeamsTurnAdmin(ReadOnlyAdmin):
+class TeamsTurnAdmin(SeenWithRuns):
     """What was said to bots, without any words: those are the run's."""
 
     list_display = ("run", "bot", "where", "account", "answered_in", "created")
     search_fields = ("=bot_key",)
-    sortable_by = ()
     words_if_empty = "Nothing was said to a bot yet."
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        """As to see."""
-        return self.has_view_permission(request)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whoever may see runs."""
-        return request.user.has_perm(VIEW_RUN)
 
     @admin.display(description="run")
     def run(self, turn: TeamsTurn) -> SafeString:

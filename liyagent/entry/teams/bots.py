@@ -24,7 +24,7 @@ from liyagent.entry.teams.models import (
     WAY,
     TeamsBot,
 )
-from liyagent.entry.teams.whom import Saver, named_by
+from liyagent.entry.whom import Saver, named_by
 
 KEY = re.compile(r"[A-Za-z0-9_-]{1,80}")
 LONGEST = 300

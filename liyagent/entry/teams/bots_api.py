@@ -37,7 +37,7 @@ from liyagent.entry.teams.serializers import (
     TurnPage,
     TurnSerializer,
 )
-from liyagent.entry.teams.whom import NAME_OTHERS, Saver
+from liyagent.entry.whom import NAME_OTHERS, Saver
 from liyagent.gateway.policies_api import PAGES
 
 

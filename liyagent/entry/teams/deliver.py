@@ -43,6 +43,12 @@ def send(delivery: Delivery, is_in_doubt: bool, mark: Mark) -> Sent:
     return SENDERS_BY_KIND[delivery.kind](delivery, turn, place, mark)
 
 
+def receiver_of(delivery: Delivery) -> str:
+    """Return the conversation, and the bot that speaks in it; empty once the turn is forgotten."""
+    turn = turn_of(delivery.run_id)
+    return "" if turn is None else f"conversation {turn.conversation} by bot {turn.bot_key}"
+
+
 def _placeholder(_delivery: Delivery, turn: TeamsTurn, place: Place, mark: Mark) -> Sent:
     if turn.reply:
         return Sent(vendor_id=turn.reply)

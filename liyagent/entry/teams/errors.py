@@ -82,10 +82,3 @@ class AppTaken(Conflict):
     """Another bot has this app id."""
 
     code = "teams.app_taken"
-
-
-class MayNotName(LiyagentError):
-    """You may name yourself alone; naming somebody else needs auth.change_user."""
-
-    code = "teams.may_not_name"
-    http_status = HTTPStatus.FORBIDDEN

@@ -9,9 +9,10 @@ from django.db import transaction
 
 from liyagent.audit.record import record
 from liyagent.core.errors import BadInput
-from liyagent.entry.teams.errors import MayNotName, PersonUnknown
+from liyagent.entry.errors import MayNotName
+from liyagent.entry.teams.errors import PersonUnknown
 from liyagent.entry.teams.models import NOW, TeamsPerson
-from liyagent.entry.teams.whom import NAME_OTHERS, Saver, named_by
+from liyagent.entry.whom import NAME_OTHERS, Saver, named_by
 
 
 def account_id(text: Any) -> str:

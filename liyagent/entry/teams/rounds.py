@@ -7,7 +7,7 @@ from collections.abc import Callable
 from django.db import connection
 
 from liyagent.entry.hand_on import hand_on_by
-from liyagent.entry.teams.deliver import send
+from liyagent.entry.teams.deliver import receiver_of, send
 from liyagent.entry.teams.keys import signing_keys
 from liyagent.entry.teams.models import WAY, TeamsBot
 from runs.rounds import ROUNDS, Round
@@ -42,6 +42,6 @@ def keep_keys(give_up: Callable[[], bool]) -> int:
     return len(addresses)
 
 
-hand_on_by(WAY, send)
+hand_on_by(WAY, send, receiver=receiver_of)
 ROUNDS["teams keys"] = Round(look=keep_keys)
 ROUNDS["teams turns"] = Round(look=forget_turns)

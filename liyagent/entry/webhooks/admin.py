@@ -14,16 +14,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from liyagent.access.permissions import VIEW_RUN
 from liyagent.core.console import action
 from liyagent.core.errors import LiyagentError
 from liyagent.core.forms import PlainJSONField
 from liyagent.core.moments import when
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
-from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell, visible
 from liyagent.entry.models import ArrivalState
-from liyagent.entry.operated import OperatedAdmin, saver_in
+from liyagent.entry.operated import OperatedAdmin, SeenWithRuns, saver_in
 from liyagent.entry.webhooks.fields import CHECKS
 from liyagent.entry.webhooks.mapping import Fitted
 from liyagent.entry.webhooks.models import Kind, Trigger, TriggerArrival
@@ -174,13 +172,12 @@ class TriggerAdmin(OperatedAdmin):
 
 
 @admin.register(TriggerArrival)
-class TriggerArrivalAdmin(ReadOnlyAdmin):
+class TriggerArrivalAdmin(SeenWithRuns):
     """What triggers let in, without any words: those are the run's."""
 
     list_display = ("received", "trigger", "delivery", "state_told", "why", "run")
     search_fields = ("source__exact",)
     search_help_text = "The key of a trigger, as a whole."
-    sortable_by = ()
     words_if_empty = "Nothing was let in yet."
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
@@ -195,14 +192,6 @@ class TriggerArrivalAdmin(ReadOnlyAdmin):
             return queryset, False
         kinds = Trigger.objects.filter(key=search_term).values_list("kind", flat=True)
         return queryset.filter(way=kinds.first() or "", source=search_term), False
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        """As to see."""
-        return self.has_view_permission(request)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whoever may see runs."""
-        return request.user.has_perm(VIEW_RUN)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[TriggerArrival]:
         """Of these two ways."""

@@ -40,7 +40,7 @@ class Addresses:
                 kind = _type_of(answer)
         except ForbiddenAddress as error:
             raise Unreadable(f"may not be fetched: {error}") from None
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise Unreadable(f"cannot be fetched: {type(error).__name__}") from None
         return Content(content=content, is_html=kind in HTML, title=path)
 

@@ -10,10 +10,11 @@ from django.contrib.auth.models import User
 from liyagent.core.errors import BadInput, Conflict
 from liyagent.entry.teams.bots import BotInvalid, find_bot, remove_bot, save_bot, switch_bot
 from liyagent.entry.teams.check import BotAmiss, check_bot
-from liyagent.entry.teams.errors import AppTaken, BotUnknown, MayNotName, PersonUnknown
+from liyagent.entry.errors import MayNotName
+from liyagent.entry.teams.errors import AppTaken, BotUnknown, PersonUnknown
 from liyagent.entry.teams.models import CLOUD_METADATA, TeamsBot, TeamsPerson
 from liyagent.entry.teams.people import remove_person, save_person
-from liyagent.entry.teams.whom import Saver
+from liyagent.entry.whom import Saver
 from tests.flows.conftest import make_user
 from tests.unit.entry.teams.conftest import Teams
 from tests.unit.runs.carrying.conftest import says

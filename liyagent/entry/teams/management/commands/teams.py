@@ -12,7 +12,7 @@ from liyagent.entry.teams.bots import find_bot, remove_bot, save_bot, switch_bot
 from liyagent.entry.teams.check import check_bot
 from liyagent.entry.teams.models import TeamsBot, TeamsPerson
 from liyagent.entry.teams.people import remove_person, save_person
-from liyagent.entry.teams.whom import Saver
+from liyagent.entry.whom import Saver
 
 MOST_LISTED = 1000
 BOT_HEADS = ("BOT", "STATE", "AGENT", "APP ID", "TENANT", "STARTED BY", "SECRET IN", "SAVED BY")
