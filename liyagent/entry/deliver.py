@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 from django.db import connection, transaction
@@ -28,8 +29,11 @@ OUTBOX = Outbox(
     to=" AND e.way = d.way AND e.address -> 'config' IS NOT DISTINCT FROM d.address -> 'config'",
     claims=", claimed_by = %s",
     which=" AND d.way = %s",
-    also_free=CLAIMER_IS_GONE,
+    # Besides what a dead one claimed: what this process claimed, and lost sight of as its connection was cut.
+    also_free=f"{CLAIMER_IS_GONE} OR (d.claimed_by = %s AND d.id <> ALL(%s))",
 )
+_claiming = Lock()
+_in_hand: set[int] = set()
 
 MARK = """
 UPDATE entry_delivery SET marked_at = liyagent_now()
@@ -56,14 +60,25 @@ def deliver_due(give_up: Callable[[], bool], *, way: str, limit: int = MOST_A_LO
     forbid_transaction("handing on answers")
     tried = 0
     while tried < limit and not give_up():
-        found = OUTBOX.claim(OWN.holder, way)
+        found = _claim(way)
         if found is None:
             break
         tried += 1
-        sent = _send(Delivery.objects.get(id=found))
+        try:
+            sent = _send(Delivery.objects.get(id=found))
+        finally:
+            _in_hand.discard(found)
         if sent is not None and sent.is_down:
             break
     return tried
+
+
+def _claim(way: str) -> int | None:
+    with _claiming:
+        found = OUTBOX.claim(OWN.holder, way, OWN.holder, list(_in_hand))
+        if found is not None:
+            _in_hand.add(found)
+    return found
 
 
 def _send(delivery: Delivery) -> Sent | None:

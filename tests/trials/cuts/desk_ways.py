@@ -14,7 +14,6 @@ from liyagent.entry.cron.models import CronTrigger
 from liyagent.entry.cron.triggers import save_trigger as save_cron
 from liyagent.entry.teams.bots import save_bot
 from liyagent.entry.teams.people import save_person
-from liyagent.entry.whom import Saver as BotSaver
 from liyagent.entry.webhooks.triggers import save_trigger
 from liyagent.entry.whom import Saver
 from runs.start import start_run
@@ -39,9 +38,8 @@ def bot(agent: str, app_id: str, metadata_url: str, token_url: str) -> None:
         "metadata_url": metadata_url,
         "token_url": token_url,
     }
-    saver = BotSaver(actor=ASKER, username=ASKER, may_name_others=True)
-    save_bot(agent, given, saver=saver)
-    save_person(PERSON, DECIDER, saver=saver)
+    save_bot(agent, given, saver=_saver())
+    save_person(PERSON, DECIDER, saver=_saver())
 
 
 def trigger(kind: str, agent: str) -> None:

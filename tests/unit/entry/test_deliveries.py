@@ -47,6 +47,18 @@ def died(mark: Mark) -> Sent:
     raise Killed
 
 
+def cut_off(mark: Mark) -> Sent:
+    mark()
+    raise DatabaseError
+
+
+def look_and_close() -> int:
+    try:
+        return deliver_due(never, way="webhook")
+    finally:
+        connection.close()
+
+
 def lost_the_answer(mark: Mark) -> Sent:
     mark()
     return Sent(error="the connection was reset", may_have_arrived=True)
@@ -275,6 +287,35 @@ def test_a_claim_ends_with_its_claimer(
     world.lapse(process)
     assert deliver_due(never, way="webhook") == 1
     assert far.ledger == [(0, "answer 0", True)]
+
+
+def test_what_a_process_claimed_and_lost_sight_of_is_its_own_again_at_once(
+    world: World, far: Far, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that is cut between the claim and the settle delays an answer by no minute (CR-08)."""
+    answered(world, "answer")
+    monkeypatch.setattr(OWN, "holder", world.process().holder)
+    far.does = [cut_off]
+    with pytest.raises(DatabaseError):
+        deliver_due(never, way="webhook")
+    assert deliver_due(never, way="webhook") == 1
+    assert far.ledger == [(0, "answer 0", True)]
+
+
+def test_what_another_thread_of_a_process_has_in_hand_is_not_claimed_again(
+    world: World, far: Far, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered(world, "answer")
+    monkeypatch.setattr(OWN, "holder", world.process().holder)
+
+    def meanwhile(mark: Mark) -> Sent:
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(look_and_close).result() == 0
+        return told(mark)
+
+    far.does = [meanwhile]
+    assert deliver_due(never, way="webhook") == 1
+    assert far.ledger == [(0, "answer 0", False)]
 
 
 def test_one_way_s_deliveries_are_no_other_s(world: World, far: Far) -> None:
