@@ -105,5 +105,8 @@ def logging_config(level: str) -> dict[str, Any]:
             for name in ("django", "django.server", "django-q", "uvicorn", "uvicorn.access")
         }
         # A line for each request of ours to a server or a model says nothing that a run's events do not.
-        | {name: {"level": "WARNING"} for name in ("httpx2", "httpcore2", "mcp")},
+        | {
+            name: {"level": "WARNING"}
+            for name in ("httpx2", "httpcore2", "httpx", "httpcore", "mcp", "a2a")
+        },
     }
