@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from unfold.views import ChangeList
 
 from liyagent.access.permissions import OPERATE, READ_WORDS
+from liyagent.agents.channels import WITH_ARRIVALS
 from liyagent.core.console import ReasonForm, action
 from liyagent.core.errors import LiyagentError
 from liyagent.core.moments import when
@@ -382,6 +383,9 @@ def links_of(request: HttpRequest, run: Run) -> dict[str, str]:
         found["events"] = f"{reverse('console-events')}?q={run.id}"
     if user.has_perm("runs.view_call"):
         found["calls"] = f"{reverse('admin:runs_call_changelist')}?doubt=all&q={run.id}"
+    if run.entry in WITH_ARRIVALS and run.parent_id is None:
+        found["arrival"] = reverse("admin:entry_arrival_change", args=[run.id])
+        found["deliveries"] = f"{reverse('admin:entry_delivery_changelist')}?q={run.id}"
     return found
 
 

@@ -18,6 +18,8 @@ CHANNELS = (
     "copilot",
     "mcp",
 )
+# What comes in by these is kept as an arrival of its own before its run is started.
+WITH_ARRIVALS = ("a2a", "cron", "teams", "webhook", "ticket", "copilot")
 ANY = "*"
 
 

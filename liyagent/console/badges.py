@@ -12,6 +12,8 @@ from django.db.models import F, QuerySet, Value
 
 from liyagent.agents.models import Agent
 from liyagent.approvals.models import Approval, ApprovalStatus
+from liyagent.entry.listing import OF_GIVEN_UP
+from liyagent.entry.models import Delivery
 from liyagent.gateway.models import Tool, ToolServer
 from runs.unknown import unknown_calls
 
@@ -36,6 +38,7 @@ COUNTED: Mapping[str, Callable[[], QuerySet[Any]]] = {
     "contained": lambda: Agent.objects.filter(is_contained=True),
     "unreadable": lambda: ToolServer.objects.filter(is_enabled=True).exclude(catalogue_error=""),
     "to_approve": unapproved_tools,
+    "given_up": lambda: Delivery.objects.filter(state__in=OF_GIVEN_UP),
 }
 
 

@@ -16,6 +16,7 @@ from liyagent.console.badges import badges, open_requests, shown
 from liyagent.core.moments import age, shown_now, span, when
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
 from liyagent.core.tables import cell
+from liyagent.entry.listing import GIVEN_UP
 from runs.unsettled import unsettled_ids
 from runs.wording import CAUSES, in_words
 
@@ -37,6 +38,7 @@ def add_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
     board: dict[str, Any] = {}
     if user.has_perm("runs.view_run"):
         board |= _runs()
+        board["letters"] = _letters()
     if user.has_perm("runs.view_call"):
         board["doubt"] = _doubt()
     if user.has_perm("approvals.view_approval"):
@@ -119,6 +121,12 @@ def _approvals() -> dict[str, Any]:
         "age": pill(span(waited.total_seconds()), WARN if waited > LONG_UNDECIDED else QUIET),
         "expires": expiry_of(oldest),
     }
+
+
+def _letters() -> dict[str, Any]:
+    number = badges().get("given_up", 0)
+    address = reverse("admin:entry_delivery_changelist")
+    return {"number": shown(number), "has_any": bool(number), "url": f"{address}?state={GIVEN_UP}"}
 
 
 def _processes() -> list[dict[str, Any]]:

@@ -1,11 +1,14 @@
 """What each process does for the ways in, again and again; imported when the process starts."""
 
+from liyagent.entry.arrive import ARRIVAL
 from liyagent.entry.begin import begin_due
 from liyagent.entry.forget import forget_old
+from liyagent.entry.models import Arrival
 from liyagent.jobs.after_end import do_after_end
 from liyagent.jobs.end import forget_jobs
 from liyagent.jobs.work import work_due
 from runs.rounds import ROUNDS, Round
+from runs.sealed_rows import SEALED_ROWS, SealedRows
 
 ROUNDS["arrivals"] = Round(look=begin_due, is_waited_for=True)
 ROUNDS["old deliveries"] = Round(look=forget_old)
@@ -13,3 +16,4 @@ ROUNDS["old deliveries"] = Round(look=forget_old)
 ROUNDS["jobs"] = ROUNDS["more jobs"] = Round(look=work_due, is_waited_for=True)
 ROUNDS["ended jobs"] = Round(look=do_after_end)
 ROUNDS["old jobs"] = Round(look=forget_jobs)
+SEALED_ROWS.append(SealedRows(model=Arrival, kind=ARRIVAL))

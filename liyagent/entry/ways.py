@@ -1,4 +1,4 @@
-"""What each way does with an answer: a table that the ways fill when the process starts (house, section 2)."""
+"""What each way does with an answer: tables that the ways fill when the process starts (house, section 2)."""
 
 from __future__ import annotations
 
@@ -32,4 +32,8 @@ Mark = Callable[[], None]
 # Sends one delivery, outside any transaction; the second is whether an earlier sending is in doubt.
 Sender = Callable[[Delivery, bool, Mark], Sent]
 
+# Says in words who is at the other end of a delivery; empty where nobody is known any more.
+Receiver = Callable[[Delivery], str]
+
 SENDERS: dict[str, Sender] = {}
+RECEIVERS: dict[str, Receiver] = {}

@@ -7,15 +7,20 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 
 from liyagent.access.keys import DatabaseNow
 from liyagent.core.errors import BadInput, Conflict
 from liyagent.core.paging import write_cursor
 from liyagent.entry.arrive import Arriving, Owed, arrive
+from liyagent.entry.begin import begin_arrival
 from liyagent.entry.models import Delivery
 from tests.databases import FreshDatabase
 from tests.flows.conftest import Api, api_of, make_user
+from tests.unit.runs.carrying import conftest as world_of
+from tests.unit.runs.carrying.conftest import World
 
+world = world_of.world
 KINDS = ("placeholder", "answer")
 
 
@@ -179,3 +184,117 @@ def test_the_shell_lists_sends_again_and_closes(fresh_db: FreshDatabase) -> None
         shell("send-again", "x")
     with pytest.raises(BadInput, match="name one"):
         shell("--dead", "--state", "dead")
+
+
+def console_of(name: str, *permissions: str) -> Client:
+    user = make_user(name, *permissions)
+    user.is_staff = True
+    user.save(update_fields=["is_staff"])
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def browser(fresh_db: FreshDatabase) -> Client:
+    return console_of("ona", "agents.operate", "runs.view_run", "runs.view_call")
+
+
+def page(client: Client, path: str, **posted: str) -> str:
+    answer = client.post(path, posted, follow=True) if posted else client.get(path)
+    assert answer.status_code == 200, path
+    return answer.content.decode()
+
+
+def test_the_console_shows_what_came_in_and_what_is_owed(browser: Client) -> None:
+    run_id = come(1)
+    other = come(2, way="a2a", source="bob", agent_key="other", state="delivered")
+    listed = page(browser, "/admin/entry/arrival/")
+    assert "plumtree" not in listed
+    for path, found, not_found in (
+        ("arrival/?way=teams", "desk", "bob"),
+        ("arrival/?q=bob", "other", "desk"),
+        (f"arrival/?q={run_id}", "desk", "bob"),
+        ("arrival/?way=a2a&state=received", "bob", "desk"),
+        ("delivery/?state=given_up", "HTTP 404: gone", "a2a, bob"),
+        ("delivery/?q=bob", "a2a, bob", "teams, desk"),
+        (f"delivery/?q={other}", "a2a, bob", "teams, desk"),
+        ("delivery/?agent=other&way=a2a", "a2a, bob", "teams, desk"),
+    ):
+        rows = page(browser, f"/admin/entry/{path}").partition('id="result_list"')[2]
+        assert found in rows, path
+        assert not_found not in rows.partition("</table>")[0], path
+    assert "result_list" not in page(browser, "/admin/entry/delivery/?state=nothing")
+    shown = page(browser, f"/admin/entry/arrival/{run_id}/change/")
+    assert "not started yet" in shown
+    assert "HTTP 404: gone" in shown
+    assert "conversation: c-1" in shown
+    one = page(browser, f"/admin/entry/delivery/{dead_id()}/change/")
+    for words in (
+        "It was given up",
+        "HTTP 404: gone",
+        "Send it again",
+        "Close it",
+        "the answer of the run",
+    ):
+        assert words in one
+    assert "Dead letters: 1" in page(browser, "/admin/")
+
+
+def test_a_dead_letter_is_sent_again_in_the_console_after_it_was_asked(browser: Client) -> None:
+    come(1)
+    path = f"/admin/entry/delivery/{dead_id()}/send-again/"
+    assert "with the same words" in page(browser, path)
+    assert Delivery.objects.filter(state="dead").count() == 1
+    assert "is due now" in page(browser, path, confirmed="yes")
+    assert Delivery.objects.filter(state="pending").count() == 1
+    assert "cannot be sent again: it is due already" in page(browser, path, confirmed="yes")
+
+
+def test_one_that_may_have_arrived_goes_again_in_the_console_with_a_tick_alone(
+    browser: Client,
+) -> None:
+    come(1, state="unconfirmed")
+    one = Delivery.objects.get(state="unconfirmed").id
+    path = f"/admin/entry/delivery/{one}/send-again/"
+    assert "may appear twice" in page(browser, path, confirmed="yes")
+    assert Delivery.objects.get(id=one).state == "unconfirmed"
+    page(browser, path, confirmed="yes", may_appear_twice="on")
+    assert Delivery.objects.get(id=one).state == "pending"
+
+
+def test_a_dead_letter_is_closed_in_the_console_with_a_reason(browser: Client) -> None:
+    come(1)
+    one = dead_id()
+    path = f"/admin/entry/delivery/{one}/close/"
+    page(browser, path, confirmed="yes", reason="")
+    assert dead_id() == one
+    told = page(browser, path, confirmed="yes", reason="told by phone")
+    assert "Closed by ona: told by phone" in told
+    assert "Send it again" not in told
+
+
+def test_who_may_not_operate_sees_no_way_to_send_it_again(fresh_db: FreshDatabase) -> None:
+    come(1)
+    client = console_of("leo", "runs.view_run")
+    path = f"/admin/entry/delivery/{dead_id()}"
+    assert "for those who may operate" in page(client, f"{path}/change/")
+    for verb in ("send-again", "close"):
+        assert client.post(f"{path}/{verb}/", {"confirmed": "yes", "reason": "x"}).status_code == 403
+    assert dead_id()
+
+
+@pytest.mark.parametrize("kind", ["arrival", "delivery"])
+def test_a_row_that_is_not_there_leads_to_the_list(browser: Client, kind: str) -> None:
+    nobody = "00000000-0000-7000-8000-000000000000" if kind == "arrival" else "7"
+    answer = browser.get(f"/admin/entry/{kind}/{nobody}/change/", follow=True)
+    assert "forgotten" in answer.content.decode()
+
+
+def test_the_page_of_a_run_leads_to_what_came_in(world: World, operator: Api) -> None:
+    arrived = arrive(Arriving(way="webhook", source="pager", delivery_id="d-1", agent_key="triage", started_by="olga", words={"task": "look"}))  # fmt: skip
+    begin_arrival(arrived.run_id)
+    client = console_of("leo", "runs.view_run")
+    shown = page(client, f"/admin/runs/run/{arrived.run_id}/change/")
+    assert f"/admin/entry/arrival/{arrived.run_id}/change/" in shown
+    assert f"/admin/entry/delivery/?q={arrived.run_id}" in shown

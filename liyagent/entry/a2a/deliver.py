@@ -42,6 +42,12 @@ def send_push(delivery: Delivery, is_in_doubt: bool, mark: Mark) -> Sent:
         return Sent(error=f"{type(error).__name__}: {error}", may_have_arrived=True)
 
 
+def receiver_of(delivery: Delivery) -> str:
+    """Return the address that is told, and whose it is; empty once it is deleted."""
+    config = PushConfig.objects.filter(id=delivery.address["config"]).defer("sealed").first()
+    return "" if config is None else f"{config.url}, set by {config.owner}"
+
+
 def _body(config: PushConfig, delivery: Delivery) -> bytes:
     """1.0 is told in a StreamResponse, 0.3 the task itself."""
     owner = Caller(username=config.owner, sees_all=False, reads_words=False, decides=False)
