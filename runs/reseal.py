@@ -18,6 +18,7 @@ from runs.checkpoint import HEAD, keyring
 from runs.finish import TRANSCRIPT
 from runs.marks import BYTES, OUTCOME, place_of
 from runs.models import Call, Part, Run, RunStatus
+from runs.sealed_rows import RowsResealed, reseal_rows
 from runs.seals import processes_without
 
 BATCH = 200
@@ -28,19 +29,20 @@ Progress = Callable[["Resealed"], None]
 
 @dataclass(slots=True, kw_only=True)
 class Resealed:
-    """What came of runs, and of `requests` for approval. `left`: running, or looked for once more, so their turn is later;
+    """What came of runs, of `requests` for approval, and of `rows` that the rooms above keep. `left`: running, or looked for once more, so their turn is later;
 
     `broken`: no key or seal fits.
     """
 
     done: int = 0
     requests: int = 0
+    rows: int = 0
     left: int = 0
     broken: int = 0
 
 
 def reseal(*, actor: str, on_progress: Progress | None = None) -> Resealed:
-    """Seal every run that rests, and every request, with the newest key, each in a commit of its own; may be repeated.
+    """Seal every run that rests, every request and what the rooms above keep, with the newest key, each in a commit of its own; may be repeated.
 
     A running run is left as it is: it is sealed anew once it rests. Raises `Conflict` while a living process does not
     know the newest key: it could read nothing of what is sealed anew.
@@ -60,10 +62,24 @@ def reseal(*, actor: str, on_progress: Progress | None = None) -> Resealed:
         if on_progress is not None:
             on_progress(told)
     _reseal_requests(told, on_progress=on_progress)
-    if told.done or told.requests:
-        detail = {"key": ring.newest, "runs": told.done, "requests": told.requests}
+    _reseal_others(told, on_progress=on_progress)
+    if told.done or told.requests or told.rows:
+        detail = {
+            "key": ring.newest,
+            "runs": told.done,
+            "requests": told.requests,
+            "rows": told.rows,
+        }
         record("seals.resealed", actor=actor, detail=detail)
     return told
+
+
+def _reseal_others(told: Resealed, *, on_progress: Progress | None) -> None:
+    rows = RowsResealed()
+    reseal_rows(rows, on_progress=lambda: None if on_progress is None else on_progress(told))
+    told.rows += rows.done
+    told.left += rows.left
+    told.broken += rows.broken
 
 
 def _reseal_requests(told: Resealed, *, on_progress: Progress | None) -> None:

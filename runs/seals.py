@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import connection
 
+from runs.sealed_rows import rows_by_key
+
 USES = """
 SELECT key_id, count(*) FILTER (WHERE status = 'running'), count(*) FILTER (WHERE status = 'queued'),
     count(*) FILTER (WHERE status = 'waiting'), count(*) FILTER (WHERE status = 'paused'),
@@ -27,7 +29,7 @@ SELECT name FROM leases_holder WHERE renew_by > liyagent_now() AND NOT (%s = ANY
 class KeyUse:
     """One key: how many runs of each kind are sealed with it, and how many of the living processes know it.
 
-    `ended` runs keep transcript and calls under it, `requests` for approval the arguments that they show. `is_here`: it is on this shell's own ring; the first
+    `ended` runs keep transcript and calls under it, `requests` for approval the arguments that they show, `rows` of the ways in their words. `is_here`: it is on this shell's own ring; the first
     of that ring seals.
     """
 
@@ -42,18 +44,19 @@ class KeyUse:
     paused: int = 0
     ended: int = 0
     requests: int = 0
+    rows: int = 0
 
     @property
     def is_needed(self) -> bool:
         """Whether something would be unreadable without it."""
         runs = (self.running, self.queued, self.waiting, self.paused, self.ended)
-        return any((*runs, self.requests))
+        return any((*runs, self.requests, self.rows))
 
 
 def key_uses() -> list[KeyUse]:
     """Return every key that a run, a living process or this ring names: this ring's first, in its order.
 
-    Reads the heads of all runs and all requests once, so it takes a second with a million of them.
+    Reads the heads of all runs, all requests and what the ways in keep once, so it takes a second with a million of them.
     """
     ring = [name for name, _ in settings.LIYAGENT.seal_keys]
     with connection.cursor() as cursor:
@@ -65,7 +68,8 @@ def key_uses() -> list[KeyUse]:
         known = dict(cursor.fetchall())
         cursor.execute(LIVING)
         living = int(cursor.fetchone()[0])
-    others = sorted((uses.keys() | requests.keys() | known.keys()) - set(ring))
+    rows = rows_by_key()
+    others = sorted((uses.keys() | requests.keys() | rows.keys() | known.keys()) - set(ring))
     return [
         KeyUse(
             key_id=key_id,
@@ -74,6 +78,7 @@ def key_uses() -> list[KeyUse]:
             known_by=known.get(key_id, 0),
             processes=living,
             requests=requests.get(key_id, 0),
+            rows=rows.get(key_id, 0),
             **dict(
                 zip(
                     ("running", "queued", "waiting", "paused", "ended"),

@@ -24,6 +24,7 @@ from liyagent.training.fine_tunes.errors import Busy, NotSent, Refused, Unclear
 from liyagent.training.fine_tunes.models import Example
 from liyagent.training.fine_tunes.vendor import Vendor, id_of
 from runs.checkpoint import keyring
+from runs.sealed_rows import SEALED_ROWS, SealedRows
 
 # OpenAI wants ten at least.
 FEWEST_LINES = 10
@@ -311,3 +312,6 @@ def after_end(job: Job) -> float:
 
 
 HANDLERS[KIND] = Handler(steps=fine_tune, after_end=after_end)
+SEALED_ROWS.append(
+    SealedRows(model=Example, kind="example", of="job_id", number="number", format_number=FORMAT)
+)

@@ -12,7 +12,7 @@ from runs.reseal import Resealed, reseal
 from runs.seals import KeyUse, key_uses
 
 HEADS = (
-    "KEY", "HERE", "KNOWN BY", "RUNNING", "QUEUED", "WAITING", "PAUSED", "ENDED", "REQUESTS", "MAY GO",
+    "KEY", "HERE", "KNOWN BY", "RUNNING", "QUEUED", "WAITING", "PAUSED", "ENDED", "REQUESTS", "OTHERS", "MAY GO",
 )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ class Command(BaseCommand):
     def _reseal(self) -> None:
         told = reseal(actor=operator_name(), on_progress=self._tell)
         self.stdout.write(
-            f"sealed anew {told.done} runs and {told.requests} requests; {told.left} are running or looked for once more, "
+            f"sealed anew {told.done} runs, {told.requests} requests and {told.rows} others; {told.left} are running or looked for once more, "
             f"{told.broken} do not open with this ring"
         )
         if told.left or told.broken:
@@ -52,5 +52,5 @@ class Command(BaseCommand):
 def _row(use: KeyUse) -> tuple[Any, ...]:
     here = "seals" if use.seals else "opens" if use.is_here else "no"
     known = f"{use.known_by} of {use.processes}"
-    runs = (use.running, use.queued, use.waiting, use.paused, use.ended, use.requests)
+    runs = (use.running, use.queued, use.waiting, use.paused, use.ended, use.requests, use.rows)
     return use.key_id, here, known, *runs, "no" if use.is_needed or use.seals else "yes"

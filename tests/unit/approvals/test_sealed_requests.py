@@ -37,7 +37,7 @@ def test_an_open_request_sealed_anew_is_shown_decided_and_made_under_the_new_key
     assert (use.requests, use.waiting, use.ended) == (1, int(may_wait), int(not may_wait))
     told = reseal(actor="olga")
     assert (told.done, told.requests, told.left, told.broken) == (1, 1, 0, 0)
-    assert held.audit("seals.resealed") == [{"key": "k2", "runs": 1, "requests": 1}]
+    assert held.audit("seals.resealed") == [{"key": "k2", "runs": 1, "requests": 1, "rows": 0}]
     assert not use_of(old[0]).is_needed
     assert use_of("k2").requests == 1
     with_ring(settings, NEW)

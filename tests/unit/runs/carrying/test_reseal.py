@@ -68,7 +68,7 @@ def test_a_run_sealed_anew_in_its_middle_goes_on_under_the_new_key_alone(
     assert world.vendor.received.count("keyed") == 2  # sent again with its key, and deduped
     assert len([it for it in world.vendor.rows if it["tool"] == "keyed"]) == 1
     assert read_transcript(ended)["answer"] == "all is done"
-    assert world.audit("seals.resealed") == [{"key": "k2", "runs": 1, "requests": 0}]
+    assert world.audit("seals.resealed") == [{"key": "k2", "runs": 1, "requests": 0, "rows": 0}]
 
 
 @pytest.mark.field("FL-41")
@@ -139,7 +139,7 @@ def report() -> dict[str, tuple[str, list[str], str]]:
     told = StringIO()
     call_command("seals", "report", stdout=told)
     rows = [line.split() for line in told.getvalue().splitlines()[1:]]
-    return {row[0]: (row[1], row[-7:-2], row[-1]) for row in rows}
+    return {row[0]: (row[1], row[-8:-3], row[-1]) for row in rows}
 
 
 @pytest.mark.field("FL-41")
