@@ -88,6 +88,7 @@ def _cut(
     for cut in planned(recorded.course, size=size, seed=seed, is_of_way=bool(kind.way)):
         is_wanted = not options.changing or changes(cut.message)
         is_wanted = is_wanted and options.number in {None, cut.number}
+        is_wanted = is_wanted and cut.message.name.startswith(options.named)
         if is_wanted and options.fault in {None, cut.fault.value}:
             yield _made(there, kind, cut)
 
@@ -124,6 +125,9 @@ def _options(arguments: list[str]) -> argparse.Namespace:
         "--kind", action="append", choices=names, help="cut runs of this kind alone"
     )
     parser.add_argument("--number", type=int, metavar="K", help="cut at this message alone")
+    parser.add_argument(
+        "--named", default="", metavar="NAME", help="cut at messages whose names begin so alone"
+    )
     parser.add_argument(
         "--changing", action="store_true", help="cut at messages that can change something alone"
     )

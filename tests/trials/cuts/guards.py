@@ -53,15 +53,38 @@ BEGINS_CHILD = """    hot.ask(
 CHILD_FOUND = (
     '    found = stored_rows(Run, "correlation_id = %s AND loop = %s", values, give_up=give_up)\n'
 )
+KEEPS_ACTIVITY = """        received = receive_message(activity, bot=bot, request_id=current_stamp().request_id)
+        told = {"id": str(received.run_id)}
+        return Answered(told, run_id=received.run_id) if received.is_new else Response(told)
+"""
+KEEPS_IT_LATER = """        stamp, told = current_stamp().request_id, Response({})
+        told._resource_closers.append(
+            lambda: begin_received(receive_message(activity, bot=bot, request_id=stamp).run_id)
+        )
+        return told
+"""
+UPDATES = "    return update(place, turn.reply, _reply(turn, place.bot), mark=mark)\n"
+DELIVERY_ID = "run_id, arriving.way, arriving.source, arriving.delivery_id, arriving.body_digest,"
+BEGINS_DUE = 'ROUNDS["arrivals"] = Round(look=begin_due, is_waited_for=True)\n'
+SENDS = "    try:\n        sent = SENDERS[delivery.way](\n"
+STILL_OWED = " AND state = 'pending' AND claimed_until > liyagent_now()\n"
+KEEPS_SLOT = '    kept = _keep_slot(trigger, last, missed="" if is_fired else _why_missed(last, is_fired=False))\n'
+MOVES_ON = """    trigger.next_slot, trigger.last_slot = following, last
+    trigger.save(update_fields=["next_slot", "last_slot"])
+"""
+FIRES = """        with transaction.atomic(durable=True):
+            found = _claimed()
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What is taken out, and in which kind of run, by which fault, it must show."""
+    """What is taken out, and in which kind of run, by which fault, it must show; `named`: at messages so named alone."""
 
     diffs: tuple[tuple[str, str, str], ...]
     kind: str
     fault: str = "killed"
+    named: str = ""
 
 
 GUARDS = {
@@ -124,6 +147,61 @@ GUARDS = {
             ),
         ),
     ),
+    # An activity is answered before its row is committed.
+    "arrival-before-answer": Taken(
+        kind="teams", diffs=(("liyagent/entry/teams/api.py", KEEPS_ACTIVITY, KEEPS_IT_LATER),)
+    ),
+    # The answer is posted, and not put in the place of what was posted.
+    "answer-is-an-update": Taken(
+        kind="teams",
+        named="connector",
+        diffs=(
+            (
+                "liyagent/entry/teams/deliver.py",
+                UPDATES,
+                UPDATES.replace("update(place, turn.reply, ", "post(place, "),
+            ),
+        ),
+    ),
+    # What is delivered again has a name of its own.
+    "one-arrival-per-delivery": Taken(
+        kind="webhook",
+        diffs=(
+            (
+                "liyagent/entry/arrive.py",
+                DELIVERY_ID,
+                DELIVERY_ID.replace(
+                    "arriving.delivery_id", 'f"{arriving.delivery_id[:200]} {run_id}"'
+                ),
+            ),
+        ),
+    ),
+    # Nobody else begins what was kept, and its sender was told or sends no more.
+    "arrivals-are-begun-by-others": Taken(
+        kind="ticket", diffs=(("liyagent/entry/rounds.py", BEGINS_DUE, ""),)
+    ),
+    # A delivery is settled, and then it is sent.
+    "settled-once-sent": Taken(
+        kind="a2a",
+        named="update entry_delivery",
+        diffs=(
+            ("liyagent/entry/deliver.py", SENDS, f"    _settle(delivery, Sent())\n{SENDS}"),
+            ("liyagent/entry/deliver.py", STILL_OWED, "\n"),
+        ),
+    ),
+    # A trigger moves on to its next slot in a commit of its own, before the slot is kept.
+    "slot-kept-as-its-trigger-moves-on": Taken(
+        kind="cron",
+        diffs=(
+            (
+                "liyagent/entry/cron/fire.py",
+                FIRES,
+                FIRES.replace("with transaction.atomic(durable=True):", "if True:"),
+            ),
+            ("liyagent/entry/cron/fire.py", '    require_transaction("firing a trigger")\n', ""),
+            ("liyagent/entry/cron/fire.py", KEEPS_SLOT + MOVES_ON, MOVES_ON + KEEPS_SLOT),
+        ),
+    ),
 }
 
 
@@ -144,7 +222,7 @@ def _shows(name: str, *, say: Callable[[str], None]) -> bool:
             guard = Guard(name=name, file=file, search=search, replace=replace, tests=())
             copy.take_out(guard)
         command = [sys.executable, "-m", "tests.trials.cuts", "--fail-fast", "--kind", taken.kind]
-        command += ["--changing", "--fault", taken.fault]
+        command += ["--changing", "--fault", taken.fault, "--named", taken.named]
         env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "CUTS": "1", "FULL": ""}
         ended = subprocess.run(
             command, cwd=tree, env=env, capture_output=True, text=True, check=False

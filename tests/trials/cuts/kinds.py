@@ -64,6 +64,7 @@ KINDS = (
     ),
     RunKind(name="cron", calls={"cut-cron": INCIDENT}, way="cron"),
     RunKind(name="teams", calls={"cut-teams": INCIDENT}, way="teams"),
+    RunKind(name="teams, asked", calls={"cut-teams-asked": CHANGE}, way="teams", is_held=True),
     RunKind(name="webhook", calls={"cut-webhook": INCIDENT}, way="webhook"),
     RunKind(name="ticket", calls={"cut-ticket": INCIDENT}, way="ticket"),
     RunKind(name="a2a", calls={"cut-a2a": INCIDENT}, way="a2a"),

@@ -72,6 +72,8 @@ class Conductor:
         """Have the victim serve, and a person press what is asked."""
         url = f"http://127.0.0.1:{self.do('serve')}"
         self._in_time(lambda: visit.press(url))
+        if not visit.is_pressed:
+            raise StageFailed("no button was pressed, and nobody was struck")
         self.do("rest")
 
     def carry(self) -> None:

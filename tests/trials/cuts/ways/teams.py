@@ -16,10 +16,16 @@ TAKEN_ON = 200
 
 @dataclass(slots=True, kw_only=True)
 class Teams(Visit):
-    """A message in a conversation of its own; the same activity again where nobody answered."""
+    """A message in a conversation of its own; the same activity again where nobody answered.
 
-    owed: int = 2
+    Where its agent has to ask, the card comes into the conversation too, and a person presses its button.
+    """
+
     activity: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """The placeholder and the answer; a card, and the card once it is settled."""
+        self.owed = 4 if self.kind.is_held else 2
 
     @property
     def connector(self) -> TeamsConnector:
@@ -40,16 +46,32 @@ class Teams(Visit):
         told.do("deliver", way=WAY)
         told.carry()
         told.do("deliver", way=WAY)
+        if self.kind.is_held:
+            told.press(self)
+            told.do("deliver", way=WAY)
+            told.carry()
+            told.do("deliver", way=WAY)
 
     def send(self, url: str) -> None:
         self.is_answered = self.channel.send(url, self.activity).status_code == TAKEN_ON
 
+    def press(self, url: str) -> None:
+        """Press the button that approves, of the newest card that has one; a person does so until it is answered."""
+        cards = [it for it in self.messages() if it.buttons]
+        if cards:
+            button = next(it for it in cards[-1].buttons if it["verb"] == "approve")
+            pressed = self.channel.press(button, card=cards[-1].id, reason="it may be done")
+            self.is_pressed = self.channel.send(url, pressed).status_code == TAKEN_ON
+
     def messages(self) -> list[Shown]:
-        """What stands in the conversation that bears words."""
+        """What stands in the conversation."""
         return self.connector.messages(f"a:{self.name}")
 
     def broken(self, url: str, run: str) -> list[str]:
-        """Messages that bear an answer, or ever bore one, are exactly one; orphans are listed apart (ruling 30)."""
+        """Messages that bear an answer, or ever bore one, are exactly one; orphans are listed apart (ruling 30).
+
+        So are cards that were posted in doubt and once more: a button of one tells that it is settled.
+        """
         bearing = [
             it for it in self.messages() if any(form.get("text") == ANSWER for form in it.forms)
         ]
@@ -58,6 +80,11 @@ class Teams(Visit):
         broken = [] if len(bearing) == 1 else [f"{len(bearing)} messages bear an answer: {shown}"]
         if any(it.text != ANSWER for it in bearing):
             broken.append(f"the answer was replaced: {shown}")
+        cards = [it for it in self.messages() if it.card and not it.text]
+        settled = [it for it in cards if not it.buttons]
+        self.orphans += len(cards) - len(settled)
+        if len(settled) != self.kind.is_held:
+            broken.append(f"{len(settled)} settled cards of {len(cards)}")
         broken += self.answer_broken(url, run)
         self.answers = len(bearing)
         return broken

@@ -23,6 +23,9 @@ class Told(Protocol):
     def receive(self, visit: Visit) -> None:
         """Have the victim serve, and send it what the visit sends."""
 
+    def press(self, visit: Visit) -> None:
+        """Have the victim serve, and a person decide."""
+
     def carry(self) -> None:
         """Have the victim carry what came of it."""
 
@@ -35,6 +38,7 @@ class Visit:
     kind: RunKind
     name: str = field(default_factory=lambda: uuid4().hex[:12])
     is_answered: bool = False
+    is_pressed: bool = False
     resends: bool = True
     # How many deliveries its run is owed.
     owed: int = 0
