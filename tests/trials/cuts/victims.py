@@ -56,16 +56,19 @@ class Victim:
         self._words.flush()
 
     def ask(self, do: str, **given: Any) -> None:
-        """Let it do an act; `answer` is what came of it."""
-        self._words.write(json.dumps({"do": do, **given}) + "\n")
-        self._words.flush()
+        """Let it do an act; `answer` is what came of it, also where it is gone by now."""
+        with suppress(OSError):
+            self._words.write(json.dumps({"do": do, **given}) + "\n")
+            self._words.flush()
 
     def answer(self, *, within_seconds: float) -> tuple[bool, Any]:
         """Return whether it has answered the act, and what; waited for so long. Raises `StageFailed` where it has ended."""
         found, _, _ = select.select([self._socket], [], [], within_seconds)
         if not found:
             return False, None
-        line = self._words.readline()
+        line = ""
+        with suppress(OSError):
+            line = self._words.readline()
         if not line:
             raise StageFailed("a victim ended in the middle of an act; see its log")
         return True, json.loads(line)
@@ -90,7 +93,8 @@ class Victim:
         """Kill it if it is not over."""
         with suppress(OSError, StageFailed):
             os.kill(self.pid, signal.SIGKILL)
-        self._words.close()
+        with suppress(OSError):
+            self._words.close()
         self._socket.close()
         if self._handle >= 0:
             os.close(self._handle)

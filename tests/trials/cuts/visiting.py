@@ -53,12 +53,16 @@ class Conductor:
         self.is_asked = True
         until = time.monotonic() + END_SECONDS
         while time.monotonic() < until:
-            with suppress(StageFailed):
+            try:
                 has_answered, answer = self.victim.answer(within_seconds=LOOK_SECONDS)
-                if has_answered:
-                    self.is_asked = False
-                    self._check()
-                    return answer
+            except StageFailed:
+                # It is gone: whoever struck it says so in a moment.
+                has_answered, answer = False, None
+                time.sleep(LOOK_SECONDS)
+            if has_answered:
+                self.is_asked = False
+                self._check()
+                return answer
             self._check()
         raise StageFailed(f"a victim was at {act} for over {END_SECONDS:g} s")
 
