@@ -30,7 +30,7 @@ CARD_SECONDS = 10.0
 # For so long a card is believed; then it is read again before a message.
 KEPT_SECONDS = 300.0
 FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.1, 5.0
-PAGE = 100
+PAGE = 50
 # A message in doubt is looked for among so many of the latest tasks.
 MOST_PAGES = 10
 FEW_TASKS = 20
@@ -78,8 +78,9 @@ class Agents:
             return failed(f"not sent: {why}", payload)
         if payload.tool == ASK:
             return await self._ask(_Way(self._http, card, bearer), payload, may_send, until)
-        if payload.tool not in {TASK, TASKS}:
-            return failed(f"not sent: an agent has no tool {payload.tool}", payload)
+        if payload.tool not in ({TASK, TASKS} if card.can_list else {TASK}):
+            said = f"not sent: by {card.version} an agent has no tool {payload.tool}"
+            return failed(said, payload)
         return await self._read(_Way(self._http, card, bearer), payload, until)
 
     def interrupt(self, step_keys: Collection[str]) -> int:
@@ -115,7 +116,10 @@ class Agents:
                 return replace(outcome, error=said)
             if outcome.fate is not Fate.DONE:
                 return outcome
-            return await self._followed(way, await asking, payload, until)
+            await asyncio.wait([asking])
+            # What nobody expected of the SDK is logged, and leaves the message in doubt.
+            broke = asking.cancelled() or asking.exception() is not None
+            return await self._followed(way, None if broke else asking.result(), payload, until)
         finally:
             self._exchanges.discard(exchange)
 

@@ -272,7 +272,7 @@ class ToolAdmin(VerbAdmin):
         """Where the vendor takes our key, and how long it dedupes on it."""
         if tool.key_place == "none":
             return format_html("{}", "-")
-        place = f"argument {tool.key_field}" if tool.key_field else "request _meta"
+        place = f"argument {tool.key_field}" if tool.key_field else tool.get_key_place_display()
         window = (
             f"deduped for {span(tool.key_window_seconds)}"
             if tool.key_window_seconds

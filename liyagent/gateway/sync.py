@@ -203,5 +203,7 @@ def _keep_tool(server: ToolServer, entry: Offered, tool: Tool | None, *, is_firs
     if tool is None:
         ours = {"effect": entry.effect, "reader": entry.reader}
         Tool.objects.create(server=server, name=entry.name, **ours, **told)
-    else:
-        Tool.objects.filter(pk=tool.pk).update(**told)
+        return
+    if is_first and tool.reader is None:
+        told["reader"] = entry.reader
+    Tool.objects.filter(pk=tool.pk).update(**told)

@@ -93,7 +93,7 @@ class RemoteAgent(ToolServer):
             capabilities=AgentCapabilities(streaming=True),
             default_input_modes=["text/plain"],
             default_output_modes=["text/plain"],
-            skills=[AgentSkill(id="disk", name="disk", description="Says how full a disk is.")],
+            skills=[AgentSkill(id="disk", name="disk", description="Says how full one is.", tags=["disk"])],
         )
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import httpx
 import pytest
-from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
+from a2a.client import Client
 from a2a.types import (
     CancelTaskRequest,
     DeleteTaskPushNotificationConfigRequest,
@@ -38,6 +36,7 @@ from a2a.utils.errors import (
 )
 
 from runs.models import Run
+from tests.fakes.a2a_sdk import Sdk, message, sent
 from tests.flows.carrying import carrying
 from tests.flows.conftest import api_of, make_user
 from tests.flows.serving import serving
@@ -46,36 +45,6 @@ from tests.unit.runs.carrying.conftest import World, calls, says
 
 world = world_of.world
 HOLD = "UPDATE agents_agent SET write_posture = 'hold', may_wait = true"
-
-
-@dataclass(slots=True, kw_only=True)
-class Sdk:
-    """The SDK's client as one of our users has it, in one version of the wire."""
-
-    port: int
-    token: str
-    version: str
-
-    @asynccontextmanager
-    async def client(
-        self, *, streaming: bool = False, polling: bool = False
-    ) -> AsyncIterator[Client]:
-        """A client made from our card."""
-        headers = {"Authorization": f"Bearer {self.token}"}
-        async with httpx.AsyncClient(headers=headers, timeout=20, trust_env=False) as http:
-            card = await A2ACardResolver(
-                http, f"http://127.0.0.1:{self.port}/a2a/triage"
-            ).get_agent_card()
-            kept = [
-                it
-                for it in card.supported_interfaces
-                if it.protocol_version.startswith(self.version)
-            ]
-            assert kept
-            del card.supported_interfaces[:]
-            card.supported_interfaces.extend(kept)
-            config = ClientConfig(streaming=streaming, polling=polling, httpx_client=http)
-            yield ClientFactory(config).create(card)
 
 
 @pytest.fixture
@@ -90,21 +59,6 @@ def sdk(request: pytest.FixtureRequest, port: int) -> Sdk:
     """ann's client, in either version."""
     token = api_of(make_user("ann", "agents.operate")).token
     return Sdk(port=port, token=token, version=request.param)
-
-
-def message(text: str = "look", **facts: Any) -> SendMessageRequest:
-    """A message of the text."""
-    said = Message(
-        message_id=facts.pop("id", "m-1"), role=Role.ROLE_USER, parts=[Part(text=text)], **facts
-    )
-    return SendMessageRequest(message=said)
-
-
-async def sent(client: Client, request: SendMessageRequest) -> Task:
-    """The task that a message is answered with."""
-    (event,) = [it async for it in client.send_message(request)]
-    assert event.WhichOneof("payload") == "task"
-    return event.task
 
 
 async def until(client: Client, task_id: str, state: TaskState.ValueType) -> Task:

@@ -14,7 +14,7 @@ from liyagent.gateway import wire
 from liyagent.gateway.check import ServerAmiss, check_server
 from liyagent.gateway.commands import registered_commands
 from liyagent.gateway.mcp_session import CatalogueUnreadable
-from liyagent.gateway.models import ToolServer
+from liyagent.gateway.models import BY_ADDRESS, ToolServer, Transport
 from liyagent.gateway.servers import find_server, load_servers, remove_server, switch_server
 from liyagent.gateway.states import catalogue_state, server_state
 from liyagent.gateway.sync import Synced, sync_server
@@ -35,9 +35,15 @@ class Command(BaseCommand):
         """One subcommand a verb."""
         verbs = parser.add_subparsers(dest="verb", required=True)
         verbs.add_parser("list", help="every server, its tools and its last reading")
-        add = verbs.add_parser("add", help="add an HTTP server and read its catalogue")
+        add = verbs.add_parser("add", help="add a server by its address and read its catalogue")
         add.add_argument("key")
         add.add_argument("url")
+        add.add_argument(
+            "--transport",
+            default=Transport.HTTP.value,
+            choices=[it.value for it in BY_ADDRESS],
+            help="a2a: the address is that of an agent's card",
+        )
         add.add_argument("--bearer-env", default="", help="environment variable with its token")
         sync = verbs.add_parser("sync", help="read the catalogue of a server again")
         sync.add_argument("key")
@@ -90,8 +96,8 @@ class Command(BaseCommand):
         self.stdout.write(aligned(LIST_HEADS, rows))
 
     def _add(self, options: dict[str, Any]) -> None:
-        written = {name: options[name] for name in ("key", "url", "bearer_env")}
-        document = {"servers": [{"transport": "http", **written}]}
+        written = {name: options[name] for name in ("key", "url", "bearer_env", "transport")}
+        document = {"servers": [written]}
         self._read(load_servers(document, actor=operator_name()), kept="added")
 
     def _sync(self, options: dict[str, Any]) -> None:
