@@ -12,6 +12,6 @@ from liyagent.core.limits import limit_body
 from liyagent.core.streams import stream_after
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "liyagent.settings")
-# Whoever sends a webhook, or asks a turn, may be gone before it is answered (CR-05).
-_django = outlive_callers(get_asgi_application(), below=("/hooks/", "/api/copilot/"))
+# Whoever starts, decides or sends something may be gone before it is answered (CR-05).
+_django = outlive_callers(get_asgi_application())
 application = stream_after(limit_body(_django, limit_bytes=settings.DATA_UPLOAD_MAX_MEMORY_SIZE))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 from liyagent.core.limits import App, Message, Receive, Scope, Send
 
+# Whoever reads has nothing to lose.
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
-def outlive_callers(app: App, *, below: Sequence[str]) -> App:
-    """Return the ASGI app that is not told, at these addresses, that a caller has hung up after its last byte.
 
-    Django gives a request up of which it is told so, even before a view has seen it.
+def outlive_callers(app: App) -> App:
+    """Return the ASGI app that is not told that a caller has hung up after the last byte of what may change something.
+
+    Django gives a request up of which it is told so, even before a view has seen it: a start, a decision or a message
+    would be lost, and nobody could tell whether it was (ruling 29).
     """
 
     async def deaf(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(tuple(below)):
+        if scope["type"] != "http" or scope["method"] in READING:
             await app(scope, receive, send)
             return
         is_whole = False

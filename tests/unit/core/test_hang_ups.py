@@ -1,4 +1,4 @@
-"""A caller that is gone after its last byte is not noticed; one that is gone before it is."""
+"""A caller that asks for a change and is gone after its last byte is not noticed; one that is gone before it is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 from typing import Any
+
+import pytest
 
 from liyagent.core.hang_ups import outlive_callers
 from liyagent.core.limits import Message, Receive, Scope, Send
@@ -15,8 +17,8 @@ LAST: dict[str, Any] = {"type": "http.request", "body": b"b", "more_body": False
 GONE: dict[str, Any] = {"type": "http.disconnect"}
 
 
-def heard_by(messages: Sequence[dict[str, Any]], *, path: str) -> list[str]:
-    """What an app at `path` is told, until nothing more comes."""
+def heard_by(messages: Sequence[dict[str, Any]], *, method: str) -> list[str]:
+    """What an app is told of such a request, until nothing more comes."""
     heard: list[str] = []
     coming = list(messages)
 
@@ -31,19 +33,34 @@ def heard_by(messages: Sequence[dict[str, Any]], *, path: str) -> list[str]:
     async def send(_message: Message) -> None:
         raise AssertionError
 
-    deaf = outlive_callers(app, below=("/hooks/",))
+    deaf = outlive_callers(app)
     with contextlib.suppress(TimeoutError):
-        asyncio.run(deaf({"type": "http", "path": path}, receive, send))
+        asyncio.run(deaf({"type": "http", "method": method, "path": "/api/runs"}, receive, send))
     return heard
 
 
-def test_whoever_is_gone_after_the_last_byte_is_not_missed() -> None:
-    assert heard_by([FIRST, LAST, GONE], path="/hooks/pager") == ["http.request"] * 2
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_whoever_is_gone_after_the_last_byte_is_not_missed(method: str) -> None:
+    assert heard_by([FIRST, LAST, GONE], method=method) == ["http.request"] * 2
 
 
 def test_whoever_is_gone_before_it_is() -> None:
-    assert heard_by([FIRST, GONE], path="/hooks/pager")[1] == "http.disconnect"
+    assert heard_by([FIRST, GONE], method="POST")[1] == "http.disconnect"
 
 
-def test_elsewhere_all_is_told() -> None:
-    assert heard_by([LAST, GONE], path="/api/runs")[1] == "http.disconnect"
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+def test_of_who_reads_all_is_told(method: str) -> None:
+    assert heard_by([LAST, GONE], method=method)[1] == "http.disconnect"
+
+
+def test_what_is_no_request_passes() -> None:
+    passed: list[Scope] = []
+
+    async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
+        passed.append(scope)
+
+    async def nothing(*_: Any) -> Any:
+        raise AssertionError
+
+    asyncio.run(outlive_callers(app)({"type": "lifespan"}, nothing, nothing))
+    assert passed == [{"type": "lifespan"}]
