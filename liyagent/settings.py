@@ -46,6 +46,7 @@ INSTALLED_APPS = [
     "liyagent.jobs.sources",
     "runs",
     "liyagent.training.fine_tunes",
+    "liyagent.training.red_teams",
     "liyagent.entry",
     "liyagent.entry.a2a",
     "liyagent.entry.copilot",
@@ -151,6 +152,7 @@ SPECTACULAR_SETTINGS = {
         "ApprovalStatusEnum": "liyagent.approvals.models.ApprovalStatus",
         "JobStatusEnum": "liyagent.jobs.models.JobStatus",
         "KindEnum": "liyagent.gateway.models.DataKind",
+        "FindingVerdictEnum": "liyagent.training.red_teams.models.Verdict",
         "SourceKindEnum": "liyagent.jobs.sources.models.SourceKind",
     },
     "POSTPROCESSING_HOOKS": [

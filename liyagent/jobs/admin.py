@@ -6,6 +6,8 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from liyagent.access.permissions import OPERATE, VIEW_AGENT
@@ -15,6 +17,7 @@ from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
 from liyagent.jobs.end import cancel_job
+from liyagent.jobs.handlers import HANDLERS
 from liyagent.jobs.models import Job
 
 COLOURS = {"done": GOOD, "failed": BAD, "interrupted": BAD, "cancelled": WARN}
@@ -38,6 +41,8 @@ class JobAdmin(ReadOnlyAdmin):
         "progress",
         "words",
         "reason",
+        "outcome",
+        "more",
         "asked_by",
         "mission",
         "attempt",
@@ -79,6 +84,20 @@ class JobAdmin(ReadOnlyAdmin):
         """Why it ended so."""
         return cell(job.reason)
 
+    @admin.display(description="what came of it")
+    def outcome(self, job: Job) -> SafeString:
+        """What its kind tells, line by line."""
+        return format_html_join("", "<div>{}: {}</div>", outcome_of(job)) or format_html("{}", "-")
+
+    @admin.display(description="more")
+    def more(self, job: Job) -> SafeString:
+        """Lead to what else its kind shows."""
+        handler = HANDLERS.get(job.kind)
+        if handler is None or not handler.report:
+            return format_html("{}", "-")
+        address = f"{reverse(handler.report)}?job_id__exact={job.pk}"
+        return format_html('<a class="liy-link" href="{}">what was found</a>', address)
+
     @admin.display(description="asked")
     def created(self, job: Job) -> SafeString:
         """When it was asked for."""
@@ -108,6 +127,16 @@ class JobAdmin(ReadOnlyAdmin):
             request, title=f"Cancel {job}", told=told, button="Cancel it", form=NothingToSay(),
             extra={"cancel": self.page_address(job)},
         )  # fmt: skip
+
+
+def outcome_of(job: Job) -> list[tuple[str, str]]:
+    """Return what came of a job in lines for people: a name, and what is told by it."""
+    told = []
+    for name, value in job.result.items():
+        shown = "; ".join(f"{it}: {count}" for it, count in value.items()) if isinstance(value, dict) else value  # fmt: skip
+        if shown not in ("", None):
+            told.append((name.replace("_", " "), cell(shown)))
+    return told
 
 
 def progress_of(job: Job) -> str:

@@ -40,12 +40,14 @@ class Handler:
     what cannot be done. A kind that is not `is_resumable` ends `interrupted` when its process stops.
 
     `after_end(job)` is called once the job has ended, however it did, by any process and at least once: it does what is owed to
-    the other end, and returns in how many seconds it is to be called again, 0 where nothing is owed any more.
+    the other end, and returns in how many seconds it is to be called again, 0 where nothing is owed any more. `report` names the page of the
+    console, filtered by `job_id__exact`, that tells more of a job.
     """
 
     steps: Callable[[Job], Iterator[Step]]
     is_resumable: bool = True
     after_end: Callable[[Job], float] | None = None
+    report: str = ""
 
 
 HANDLERS: dict[str, Handler] = {}

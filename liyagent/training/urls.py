@@ -4,4 +4,7 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-urlpatterns = [path("", include("liyagent.training.fine_tunes.urls"))]
+urlpatterns = [
+    path("", include("liyagent.training.fine_tunes.urls")),
+    path("", include("liyagent.training.red_teams.urls")),
+]

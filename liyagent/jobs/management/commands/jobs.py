@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from liyagent.core.operator import operator_name
 from liyagent.core.tables import aligned, visible
+from liyagent.jobs.admin import outcome_of
 from liyagent.jobs.ask import find_job
 from liyagent.jobs.end import cancel_job
 from liyagent.jobs.models import Job, JobStatus
@@ -67,7 +68,9 @@ class Command(BaseCommand):
             "started": job.started_at.isoformat() if job.started_at else "",
             "ended": job.ended_at.isoformat() if job.ended_at else "",
         }
-        self.stdout.write("\n".join(visible(f"{name:9} {value}") for name, value in facts.items()))
+        facts |= dict(outcome_of(job))
+        width = max(9, *map(len, facts))
+        self.stdout.write("\n".join(visible(f"{name:{width}} {value}").rstrip() for name, value in facts.items()))  # fmt: skip
 
     def _cancel(self, options: dict[str, Any]) -> None:
         job = cancel_job(options["id"], actor=operator_name())
