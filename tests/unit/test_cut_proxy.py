@@ -17,7 +17,7 @@ from tests.trials.cuts import http_wire
 from tests.trials.cuts.course import Cut, Fault, Message, Moment, course_of
 from tests.trials.cuts.gate import Gate
 from tests.trials.cuts.http_wire import HttpStream
-from tests.trials.cuts.plan import Size, planned, span_in_doubt
+from tests.trials.cuts.plan import Size, numbers_in_doubt, planned, span_in_doubt
 from tests.trials.cuts.postgres_wire import named
 from tests.trials.cuts.proxies import PostgresProxy
 
@@ -67,10 +67,41 @@ def cut_at(moment: Moment, fault: Fault, *, name: str = "insert told") -> Cut:
         ('SELECT "id" FROM "agents_agent" WHERE true', "select agents_agent"),
         ("INSERT INTO told VALUES (1)", "insert told"),
         ("BEGIN", "begin"),
+        ("UPDATE entry_arrival SET started_at = liyagent_now()", "update entry_arrival"),
+        ('RELEASE SAVEPOINT "s140599602697920_x2"', "release savepoint"),
     ],
 )
 def test_a_statement_is_named_by_our_function_or_by_its_table(sql: str, name: str) -> None:
     assert named(sql) == name
+
+
+def test_what_is_handed_on_is_in_doubt_from_its_claim_to_its_settle() -> None:
+    names = ["select a", "update entry_delivery", "connector put activities"]
+    course = course_of(["insert entry_arrival", *names, "update entry_delivery", "commit"])
+    assert numbers_in_doubt(course) == [3, 4, 5]
+    assert numbers_in_doubt(COURSE) == list(span_in_doubt(COURSE))
+
+
+def test_of_a_way_in_a_sample_makes_four_cuts_of_messages_that_change_something() -> None:
+    course = course_of(f"{verb} entry_arrival" for _ in range(9) for verb in ("select", "update"))
+    cuts = planned(course, size=Size.SAMPLE, seed=1, is_of_way=True)
+    assert len(cuts) == 4
+    assert {it.message.name for it in cuts} == {"update entry_arrival"}
+
+
+@pytest.mark.parametrize(
+    ("first_line", "name"),
+    [
+        ("PUT /v3/conversations/a%3A1/activities/1:3-41 HTTP/1.1", "put activities"),
+        ("POST /0c3c6a70-21a8/oauth2/v2.0/token HTTP/1.1", "post token"),
+        ("GET /v1/.well-known/openidconfiguration HTTP/1.1", "get openidconfiguration"),
+    ],
+)
+def test_a_request_to_another_end_is_named_by_its_verb_and_what_is_no_id(
+    first_line: str, name: str
+) -> None:
+    request = http_wire.HttpMessage(first_line=first_line, raw=b"", body=b"")
+    assert http_wire.named_end(request) == name
 
 
 def test_every_message_is_killed_at_three_moments_and_those_in_doubt_are_frozen_and_disconnected_too() -> (
