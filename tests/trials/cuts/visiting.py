@@ -143,13 +143,14 @@ def play_visit(ground: Ground, kind: RunKind, cut: Cut | None) -> Played:
     finally:
         ground.let_survivor_go_on()
     is_reached = ground.gate.struck.is_set() or cut is None
-    caught = len(ground.watch.open_marks(facts.ids())) + facts.marked() if is_reached else 0
+    calls = len(ground.watch.open_marks(facts.ids())) if is_reached else 0
+    caught = calls + facts.marked() if is_reached else 0
     _send_again(visit, facts, url)
     _follow(ground, visit, facts, url)
     ground.gate.thaw()
     is_left = _is_left(ground, conductor)
     struck_at = ground.gate.struck_at
-    found = judged_way(ground, visit, cut, facts, caught=caught, is_left=is_left)
+    found = judged_way(ground, visit, cut, facts, caught=calls, is_left=is_left)
     return Played(
         kind=kind,
         cut=cut,
