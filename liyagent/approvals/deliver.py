@@ -1,7 +1,7 @@
 """Tell the channel of approvals what is due: claimed, sent, marked; at least once, with the same id each time.
 
 A claim is one conditional update with a lease: two processes never send one notice at a time, and what a dead one
-claimed is due again. Of one request the earlier is told first, unless it holds the later up for an hour.
+claimed is due again as soon as it is known to be gone. Of one request the earlier is told first, unless it holds the later up for an hour.
 """
 
 from __future__ import annotations
@@ -22,13 +22,19 @@ from liyagent.core.outbound import guarded_client
 from liyagent.core.outbox import ANSWER_SECONDS, SENT_WITHIN_SECONDS, Outbox, wanted_pause
 from liyagent.core.transactions import forbid_transaction
 from liyagent.core.webhook_signing import signed_headers
+from liyagent.leases.own import CLAIMER_IS_GONE, OWN
 
 logger = logging.getLogger(__name__)
 
 MOST_A_LOOK = 100
 TOO_MANY, GONE, OF_THE_SERVER = 429, 410, 500
 AGENT = "Liyagent-Approvals"
-OUTBOX = Outbox(table="approvals_notice", of="approval_id")
+OUTBOX = Outbox(
+    table="approvals_notice",
+    of="approval_id",
+    claims=", claimed_by = %s",
+    also_free=CLAIMER_IS_GONE,
+)
 
 
 class TooSlow(LiyagentError):
@@ -142,7 +148,7 @@ def _answer(response: httpx2.Response) -> Answer:
 
 
 def _claimed() -> Notice | None:
-    found = OUTBOX.claim()
+    found = OUTBOX.claim(OWN.holder)
     if found is None:
         return None
     notices = Notice.objects.select_related("approval")

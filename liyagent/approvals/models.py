@@ -169,6 +169,7 @@ class Notice(models.Model):
     next_at = models.DateTimeField()
     give_up_at = models.DateTimeField()
     claimed_until = models.DateTimeField(null=True, blank=True)
+    claimed_by = models.UUIDField(null=True, blank=True)
     attempts = models.IntegerField(default=0)
     failures = models.IntegerField(default=0)
     last_error = models.CharField(max_length=300, blank=True)

@@ -18,6 +18,15 @@ NOTICE_GUARDS: tuple[Guard, ...] = (
         tests=(f"{NOTICES}test_of_two_deliverers_one_sends",),
     ),
     Guard(
+        name="what a process claimed that is gone is due again at once",
+        file=DELIVER,
+        search="    also_free=CLAIMER_IS_GONE,\n",
+        replace="",
+        tests=(
+            f"{NOTICES}test_what_a_process_claimed_that_is_known_to_be_gone_is_due_again_at_once",
+        ),
+    ),
+    Guard(
         name="two claims at once are of two notices",
         file=OUTBOX,
         search=" FOR UPDATE SKIP LOCKED",

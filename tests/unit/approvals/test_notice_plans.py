@@ -29,7 +29,7 @@ UPDATE approvals_approval SET remind_at = liyagent_now()
     WHERE id IN (SELECT id FROM approvals_approval WHERE remind_at IS NOT NULL ORDER BY id LIMIT 20)
 """
 LOOKS = {
-    "claim": (OUTBOX.claim_statement, [LEASE_SECONDS]),
+    "claim": (OUTBOX.claim_statement, [LEASE_SECONDS, None]),
     "remind": (REMIND, [200]),
     "forget delivered": (outbox.FORGET_DELIVERED, [7, 20]),
     "forget dead": (outbox.FORGET_DEAD, [30, 20]),

@@ -19,6 +19,7 @@ from liyagent.approvals.outbox import forget_old, list_notices, send_again
 from liyagent.core.errors import BadInput
 from liyagent.core.outbox import ANSWER_SECONDS, LEASE_SECONDS, SENT_WITHIN_SECONDS, pause_after
 from liyagent.core.transactions import InTransaction
+from liyagent.leases.own import OWN
 from runs.stop import stop_run
 from tests.fakes.webhook_receiver import Received, Receiver
 from tests.unit.approvals.deciding import approve, reject, the_request
@@ -386,6 +387,21 @@ def test_what_a_dead_process_claimed_is_due_again_once_its_lease_is_over(
     assert claimed is not None
     assert deliver() == 0
     held.sql(LEASE_OVER)
+    assert deliver() == 1
+    assert Notice.objects.get().attempts == 2
+
+
+def test_what_a_process_claimed_that_is_known_to_be_gone_is_due_again_at_once(
+    held: World, told: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A killed process delays a notice by its own lease at the most, not by the claim's minute."""
+    ask(held)
+    first, second = held.process("first"), held.process("second")
+    monkeypatch.setattr(OWN, "holder", first.holder)
+    assert delivering._claimed() is not None
+    monkeypatch.setattr(OWN, "holder", second.holder)
+    assert deliver() == 0
+    held.lapse(first)
     assert deliver() == 1
     assert Notice.objects.get().attempts == 2
 
