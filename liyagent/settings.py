@@ -45,6 +45,7 @@ INSTALLED_APPS = [
     "liyagent.jobs",
     "liyagent.jobs.sources",
     "runs",
+    "liyagent.training.classifiers",
     "liyagent.training.fine_tunes",
     "liyagent.training.red_teams",
     "liyagent.entry",

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, time
+from datetime import datetime
 from typing import Any
-
-from django.contrib.auth import get_user_model
-from django.db import connection
-from django.utils.dateparse import parse_date, parse_datetime
 
 from liyagent.access.permissions import OPERATE, READ_WORDS
 from liyagent.agents.containment import is_everything_contained
 from liyagent.agents.errors import AgentUnknown
 from liyagent.agents.models import Agent
 from liyagent.core.environment import read_secret
-from liyagent.core.errors import BadInput
 from liyagent.jobs.ask import Asked, ask_for
 from liyagent.training.fine_tunes.errors import FineTuneInvalid
+from liyagent.training.spans import span_of
+from liyagent.training.standing import standing_of
 
 KIND = "fine_tune"
 PROVIDER = "openai"
-# Who types commands on the machine holds its keys as well.
-BY_SHELL = "cli:"
 LONGEST_MODEL = 200
 MOST_NAMED = 10
 
@@ -63,14 +58,11 @@ def wanted_of(
     if not model.strip() or len(model) > LONGEST_MODEL or not model.isprintable():
         raise FineTuneInvalid("model wants the name of the model that is tuned, as the endpoint calls it")  # fmt: skip
     base_url, api_key_env = _endpoint(agent, endpoint_of)
-    begin = _moment(since, "since", datetime(2000, 1, 1, tzinfo=UTC))
-    end = _moment(until, "until", database_now())
-    if begin >= end:
-        raise FineTuneInvalid(f"since ({begin.isoformat()}) is not before until ({end.isoformat()})")  # fmt: skip
+    begin, end = span_of(since, until)
     return Wanted(
         agent=agent.key,
-        since=begin.isoformat(),
-        until=end.isoformat(),
+        since=begin,
+        until=end,
         base_url=base_url,
         api_key_env=api_key_env,
         model=model.strip(),
@@ -99,17 +91,6 @@ def refusal_of(wanted: Wanted, *, asked_by: str) -> str:
     return standing_of(asked_by, OPERATE, READ_WORDS)
 
 
-def standing_of(asked_by: str, *permissions: str) -> str:
-    """Say what who asked lacks, empty where nothing. The shell is not asked."""
-    if asked_by.startswith(BY_SHELL):
-        return ""
-    user = get_user_model().objects.filter(username=asked_by, is_active=True).first()
-    if user is None:
-        return f"{asked_by}, who asked for it, is no active user"
-    missing = [it for it in permissions if not user.has_perm(it)]
-    return f"{asked_by}, who asked for it, no longer holds {missing[0]}" if missing else ""
-
-
 def find_agent(key: str) -> Agent:
     """Return an agent. Raises `AgentUnknown`."""
     agent = Agent.objects.filter(key=key.replace("\x00", "")).first()
@@ -123,15 +104,6 @@ def endpoints() -> Any:
     return Agent.objects.filter(provider=PROVIDER)
 
 
-def database_now() -> datetime:
-    """Return the database's time."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT liyagent_now()")
-        ((now,),) = cursor.fetchall()
-    found: datetime = now
-    return found
-
-
 def _endpoint(agent: Agent, endpoint_of: str) -> tuple[str, str]:
     if endpoint_of or agent.provider == PROVIDER:
         like = find_agent(endpoint_of) if endpoint_of else agent
@@ -143,18 +115,3 @@ def _endpoint(agent: Agent, endpoint_of: str) -> tuple[str, str]:
         return known[0][0], known[0][1]
     keys = ", ".join(endpoints().values_list("key", flat=True)[:MOST_NAMED]) or "none yet"
     raise FineTuneInvalid(f"endpoint_of wants the key of an agent whose endpoint is used, one of provider {PROVIDER}: {keys}")  # fmt: skip
-
-
-def _moment(text: str, name: str, default: datetime) -> datetime:
-    if not text:
-        return default
-    try:
-        day = parse_date(text)
-        moment = None if day else parse_datetime(text)
-    except ValueError:
-        moment = day = None
-    if day is not None:
-        moment = datetime.combine(day, time(), tzinfo=UTC)
-    if moment is None or moment.tzinfo is None:
-        raise BadInput(f"{name} wants a day such as 2026-11-01, or a moment such as 2026-11-01T08:00:00Z")  # fmt: skip
-    return moment

@@ -18,11 +18,12 @@ from liyagent.core.transactions import require_transaction
 from liyagent.jobs.errors import JobFailed
 from liyagent.jobs.handlers import HANDLERS, Handler, Step
 from liyagent.jobs.models import Job, JobStatus
-from liyagent.training.fine_tunes.ask import KIND, Wanted, database_now, refusal_of
+from liyagent.training.fine_tunes.ask import KIND, Wanted, refusal_of
 from liyagent.training.fine_tunes.collect import Found, Line, collect
 from liyagent.training.fine_tunes.errors import Busy, NotSent, Refused, Unclear
 from liyagent.training.fine_tunes.models import Example
 from liyagent.training.fine_tunes.vendor import Vendor, id_of
+from liyagent.training.spans import database_now
 from runs.checkpoint import keyring
 from runs.sealed_rows import SEALED_ROWS, SealedRows
 
