@@ -34,8 +34,8 @@ INSERT INTO entry_arrival (run_id, way, source, delivery_id, body_digest, agent_
         reason, outcome, received_at, next_at, give_up_at, attempts, started_at, ended_at)
     SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, CASE WHEN n %% 1000 = 0 THEN 'teams' ELSE 'cron' END,
         CASE WHEN n %% 2 = 0 THEN 'nightly' ELSE 't' || n %% 20000 END, 'd-' || n, '', 'triage', 'olga', '', '', 'k1', 'ended',
-        '', 'answered', liyagent_now(), liyagent_now(), liyagent_now(), 1, liyagent_now(), liyagent_now()
-    FROM generate_series(1, %s) AS n
+        '', 'answered', t.at, t.at, t.at, 1, t.at, t.at
+    FROM generate_series(1, %s) AS n, LATERAL (SELECT liyagent_now() - make_interval(secs => 200000 - n) AS at) AS t
 """
 # What a count goes through, and some.
 MOST_TOUCHED = 5_100

@@ -218,7 +218,7 @@ class CronFireAdmin(SeenWithRuns):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[CronFire]:
         """Those of cron alone, newest first."""
-        rows: QuerySet[CronFire] = CronFire.objects.order_by("-run_id")
+        rows: QuerySet[CronFire] = CronFire.objects.order_by("-received_at", "-run_id")
         return rows
 
     @admin.display(description="trigger")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
-from uuid import UUID
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -15,18 +14,9 @@ from liyagent.access.permissions import OPERATE, VIEW_AGENT, VIEW_RUN, holds
 from liyagent.access.views import GuardedView
 from liyagent.core.bodies import once_each
 from liyagent.core.errors import BadInput
-from liyagent.core.paging import (
-    PAGING,
-    bad_cursor,
-    check_names,
-    limit_of,
-    next_link,
-    page_by,
-    read_cursor,
-    write_cursor,
-)
+from liyagent.core.paging import PAGING, check_names, next_link, page_by
 from liyagent.entry.cron.fires import last_fires
-from liyagent.entry.cron.models import CronFire, CronTrigger
+from liyagent.entry.cron.models import WAY, CronTrigger
 from liyagent.entry.cron.run_now import LONGEST_KEY, run_now
 from liyagent.entry.cron.serializers import (
     CronFirePage,
@@ -37,6 +27,7 @@ from liyagent.entry.cron.serializers import (
     CronTriggerSerializer,
 )
 from liyagent.entry.cron.triggers import find_trigger, remove_trigger, save_trigger
+from liyagent.entry.listing import page_of_arrivals
 from liyagent.entry.whom import NAME_OTHERS, Saver
 from liyagent.gateway.policies_api import PAGES
 from runs.api import start_key_of
@@ -129,16 +120,11 @@ class CronFireList(GuardedView):
         """List what became of the slots of a trigger."""
         asked = once_each(request.query_params)
         check_names(asked, PAGING)
-        limit = limit_of(asked)
-        rows = CronFire.objects.filter(source=find_trigger(key).key).order_by("-run_id")
-        if "cursor" in asked:
-            rows = rows.filter(run_id__lt=_run_id(asked["cursor"]))
-        found = list(rows[: limit + 1])
-        more = write_cursor([str(found[limit - 1].run_id)]) if len(found) > limit else ""
+        page = page_of_arrivals({**asked, "way": WAY, "source": find_trigger(key).key})
         return Response(
             {
-                "fires": CronFireSerializer(found[:limit], many=True).data,
-                "next": next_link(request.path, asked, more),
+                "fires": CronFireSerializer(page.rows, many=True).data,
+                "next": next_link(request.path, asked, page.next_cursor),
             }
         )
 
@@ -146,11 +132,3 @@ class CronFireList(GuardedView):
 def _shown(triggers: Sequence[CronTrigger]) -> list[dict[str, Any]]:
     context = {"last_fires": last_fires(triggers)}
     return [dict(CronTriggerSerializer(it, context=context).data) for it in triggers]
-
-
-def _run_id(cursor: str) -> Any:
-    (text,) = read_cursor(cursor, parts=1)
-    try:
-        return UUID(text)
-    except ValueError:
-        raise bad_cursor() from None

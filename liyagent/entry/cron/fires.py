@@ -25,7 +25,7 @@ def slot_of(fire: Arrival) -> str | None:
 
 def last_fires(triggers: Sequence[CronTrigger]) -> dict[str, CronFire]:
     """Return the newest fire of each of these triggers, by the trigger's key; those without one are left out."""
-    newest = Arrival.objects.filter(way=WAY, source=OuterRef("key")).order_by("-run_id")
+    newest = Arrival.objects.filter(way=WAY, source=OuterRef("key")).order_by("-received_at")
     rows = CronTrigger.objects.filter(pk__in=[it.pk for it in triggers])
     ids = rows.values_list(Subquery(newest.values("run_id")[:1]), flat=True)
     return {it.source: it for it in CronFire.objects.filter(run_id__in=[it for it in ids if it])}

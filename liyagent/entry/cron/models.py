@@ -79,7 +79,7 @@ class CronFire(Arrival):
 
     class Meta:
         proxy = True
-        ordering = ("-run_id",)
+        ordering = ("-received_at", "-run_id")
         default_permissions = ()
         verbose_name = "cron fire"
 
