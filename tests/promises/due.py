@@ -21,12 +21,27 @@ DUE = {
         text="Any process takes over the work of a dead one; no state lives in a process.",
         part="agent runs; the edge by `make test-edge`",
     ),
+    "CR-02": Due(
+        text="A run that may wait, from playground, A2A or resume, goes on on the survivor; its answer is on transcript and task.",
+    ),
     "CR-03": Due(
         text="A fire of a cron trigger is recorded once; its run goes on from its last step."
+    ),
+    "CR-04": Due(
+        text="A Teams turn goes on from its checkpoint; its reply with its cards is posted once."
+    ),
+    "CR-05": Due(
+        text="Webhook and ticket runs and co-pilot turns are resumed; the answer is on the transcript.",
     ),
     "CR-06": Due(
         text="Background jobs go on from their cursor in any process.",
         part="source syncs",
+    ),
+    "CR-07": Due(
+        text="By a setting, what came in by cron, triggers, co-pilot and Teams is written ahead, or not.",
+    ),
+    "CR-08": Due(
+        text="The answer of an entry run is kept, sealed; whoever replaces a dead process hands it on, and runs nothing.",
     ),
     "CR-09": Due(
         text="A step and the calls it asks for are stored, sealed, before one is made.",
@@ -45,8 +60,7 @@ DUE = {
         text="A resume passes its starter's rights, containment, a Stop, the channel and run-as again.",
     ),
     "CR-18": Due(
-        text="A run lost more than twice fails with the reason.",
-        part="head and transcript",
+        text="A run lost more than twice fails with the reason; its transcript and its A2A task are told.",
     ),
     "CR-19": Due(text="Every crash resume is audited with step, losses and settlements."),
     "CR-20": Due(text="A read in doubt is made again."),
