@@ -34,7 +34,7 @@ class SealedMark:
     def seal(self, sealer: Sealer, *, step: int, index: int) -> bytes:
         """Return it sealed as the mark of that very call."""
         facts = {
-            "payload": asdict(self.payload),
+            "payload": _told(self.payload),
             "has_identity": self.has_identity,
             "key_window_seconds": self.key_window_seconds,
             "marked_after": self.marked_after.isoformat(),
@@ -43,6 +43,14 @@ class SealedMark:
             "chain": list(self.chain),
         }
         return sealer.seal(facts, kind=BYTES, number=place_of(step, index))
+
+
+def _told(payload: Payload) -> dict[str, Any]:
+    """The release before knows of no agent, and reads each mark of a rolling deploy (ruling 14): no write has one."""
+    told = asdict(payload)
+    if not payload.agent:
+        del told["agent"]
+    return told
 
 
 def open_mark(sealer: Sealer, row: Call) -> SealedMark:
