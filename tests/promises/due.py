@@ -86,6 +86,9 @@ DUE = {
         text="A person's call outside any run, and a call id that is only a position, get a fresh key."
     ),
     "CR-31": Due(text="What is not promised is said in the docs."),
+    "CR-32": Due(
+        text="Kill trials over fires, turns and calls: none lost, nothing done twice, recovered within 15 s.",
+    ),
     "EV-05": Due(text="A resumed run continues the same sequence of events."),
     "EV-07": Due(text="Events ride in the step's commit; a failing one never holds up the run."),
 }
