@@ -50,8 +50,8 @@ if TRIALS:
         )
         whole = play_all(TRIALS, seed=seed, logs=tmp_path, say=say)
         say(table(whole.played, whole.judged, whole.in_doubt))
-        assert whole.judged.faults == ()
-        assert too_few(TRIALS, whole.in_doubt) == []
+        assert whole.judged.faults == (), f"seed {seed}"
+        assert too_few(TRIALS, whole.in_doubt) == [], f"seed {seed}"
 
 
 PLACEHOLDER = "I am on it."
