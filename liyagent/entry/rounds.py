@@ -6,6 +6,7 @@ from liyagent.entry.forget import forget_old
 from liyagent.entry.models import Arrival
 from liyagent.jobs.after_end import do_after_end
 from liyagent.jobs.end import forget_jobs
+from liyagent.jobs.sources.due import sync_due
 from liyagent.jobs.work import work_due
 from runs.rounds import ROUNDS, Round
 from runs.sealed_rows import SEALED_ROWS, SealedRows
@@ -14,6 +15,7 @@ ROUNDS["arrivals"] = Round(look=begin_due, is_waited_for=True)
 ROUNDS["old deliveries"] = Round(look=forget_old)
 # Two threads: a job that waits for a slow other end does not hold up all others.
 ROUNDS["jobs"] = ROUNDS["more jobs"] = Round(look=work_due, is_waited_for=True)
+ROUNDS["due syncs"] = Round(look=sync_due)
 ROUNDS["ended jobs"] = Round(look=do_after_end)
 ROUNDS["old jobs"] = Round(look=forget_jobs)
 SEALED_ROWS.append(SealedRows(model=Arrival, kind=ARRIVAL))

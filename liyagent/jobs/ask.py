@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from liyagent.audit.record import record
 from liyagent.core.ids import new_id
 from liyagent.core.plain import to_plain
+from liyagent.core.transactions import require_transaction
 from liyagent.jobs.errors import JobUnknown, KindUnknown
 from liyagent.jobs.handlers import HANDLERS
 from liyagent.jobs.models import LIVE, Job
@@ -53,26 +54,30 @@ def ask_for(
     plain = to_plain(dict(params or {}), limit_bytes=LARGEST_PARAMS_BYTES)
     while True:
         with transaction.atomic(durable=True):
-            job_id = new_id()
-            values: list[Any] = [
-                job_id,
-                kind,
-                subject,
-                orjson.dumps(plain).decode(),
-                asked_by[:150],
-                mission,
-            ]
-            with connection.cursor() as cursor:
-                cursor.execute(ASK, values)
-                is_new = cursor.fetchone() is not None
-            if is_new:
-                told = {"job": str(job_id), "kind": kind, "subject": subject}
-                record("job.asked", actor=asked_by, mission=mission, detail=told)
+            job_id = keep_job(kind, subject, asked_by=asked_by, params=plain, mission=mission)
+            if job_id is not None:
                 return Asked(job=Job.objects.get(id=job_id), is_new=True)
         found = Job.objects.filter(kind=kind, subject=subject, status__in=LIVE).first()
         # None where it ended between the two statements.
         if found is not None:
             return Asked(job=found, is_new=False)
+
+
+def keep_job(
+    kind: str, subject: str, *, asked_by: str, params: Any, mission: str = ""
+) -> UUID | None:
+    """Keep a job within the caller's transaction, and return its id; None where one of its kind about `subject` has not ended."""
+    require_transaction("keeping a job")
+    job_id = new_id()
+    values: list[Any] = [job_id, kind, subject, orjson.dumps(params).decode(), asked_by[:150], mission]  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(ASK, values)
+        is_new = cursor.fetchone() is not None
+    if not is_new:
+        return None
+    told = {"job": str(job_id), "kind": kind, "subject": subject}
+    record("job.asked", actor=asked_by, mission=mission, detail=told)
+    return job_id
 
 
 def find_job(job_id: str | UUID) -> Job:

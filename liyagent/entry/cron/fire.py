@@ -14,17 +14,17 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from liyagent.audit.record import record
-from liyagent.core.transactions import forbid_transaction, require_transaction
-from liyagent.entry.arrive import Arriving, keep_arrival
-from liyagent.entry.begin import begin_arrival
-from liyagent.entry.cron.models import NOW, WAY, CronTrigger
-from liyagent.entry.cron.schedule import (
+from liyagent.core.schedule import (
     ScheduleBad,
     ZoneUnknown,
     latest_slot,
     next_slot,
     slots,
 )
+from liyagent.core.transactions import forbid_transaction, require_transaction
+from liyagent.entry.arrive import Arriving, keep_arrival
+from liyagent.entry.begin import begin_arrival
+from liyagent.entry.cron.models import NOW, WAY, CronTrigger
 from liyagent.entry.models import Arrival, ArrivalState
 
 MOST_A_LOOK = 100

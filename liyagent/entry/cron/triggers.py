@@ -13,10 +13,10 @@ from django.db import IntegrityError, connection, transaction
 from liyagent.agents.models import Agent
 from liyagent.audit.record import record
 from liyagent.core.errors import BadInput
+from liyagent.core.schedule import check_schedule, check_zone, next_slot
 from liyagent.entry.cron.errors import TriggerInvalid, TriggerTaken, TriggerUnknown
 from liyagent.entry.cron.fire import begin_all, settle_due
 from liyagent.entry.cron.models import NOW, CronTrigger, Overlap
-from liyagent.entry.cron.schedule import check_schedule, check_zone, next_slot
 from liyagent.entry.whom import Saver, named_by
 
 KEY = re.compile(r"[A-Za-z0-9_-]{1,80}")

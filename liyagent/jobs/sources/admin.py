@@ -16,13 +16,13 @@ from django.utils.safestring import SafeString
 from liyagent.access.permissions import OPERATE, READ_WORDS, VIEW_AGENT
 from liyagent.core.console import NothingToSay, VerbAdmin, action, json_field
 from liyagent.core.moments import when
-from liyagent.core.pills import pill
+from liyagent.core.pills import BAD, pill
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
 from liyagent.jobs.admin import COLOURS, progress_of
 from liyagent.jobs.models import Job
 from liyagent.jobs.sources.models import Document, Source
-from liyagent.jobs.sources.save import REQUIRED, remove_source, save_source
+from liyagent.jobs.sources.save import REQUIRED, TIMES, remove_source, save_source
 from liyagent.jobs.sources.standing import last_syncs
 from liyagent.jobs.sources.sync import ask_sync
 
@@ -45,12 +45,12 @@ class SeenWithAgents:
 class SourceAdmin(SeenWithAgents, VerbAdmin):
     """Which documents which agents search, and how the last sync of them went."""
 
-    list_display = ("key", "kind", "what", "searched_by", "last_sync", "documents")
+    list_display = ("key", "kind", "what", "searched_by", "last_sync", "next_sync", "documents")
     search_fields = ("key",)
     sortable_by = ("key",)
     words_if_empty = "There is no source yet."
     actions_detail = ("sync_now", "remove")
-    fields = ("key", *REQUIRED)
+    fields = ("key", *REQUIRED, *TIMES)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **given: Any) -> Any:
         """JSON is made storable."""
@@ -94,6 +94,13 @@ class SourceAdmin(SeenWithAgents, VerbAdmin):
         told = pill(job.status, COLOURS.get(job.status, "quiet"))
         return format_html('{} <a class="liy-link" href="{}">{}</a> {}', told, address, progress_of(job), when(job.ended_at or job.created_at))  # fmt: skip
 
+    @admin.display(description="next sync")
+    def next_sync(self, source: Source) -> SafeString:
+        """When its schedule comes next, or why it stands still."""
+        if source.problem:
+            return format_html("{} {}", pill("stands still", BAD), cell(source.problem))
+        return when(source.next_slot)
+
     @admin.display(description="documents")
     def documents(self, source: Source) -> SafeString:
         """Lead to its documents."""
@@ -102,7 +109,7 @@ class SourceAdmin(SeenWithAgents, VerbAdmin):
 
     def save_model(self, request: HttpRequest, obj: Source, form: forms.ModelForm[Source], change: bool) -> None:  # fmt: skip
         """Save by the verb."""
-        given = {name: form.cleaned_data[name] for name in REQUIRED}
+        given = {name: form.cleaned_data[name] for name in REQUIRED + TIMES}
         obj.pk = save_source(obj.key, given, actor=request.user.get_username()).pk
 
     @action(description="Sync now", permissions=["operate"])

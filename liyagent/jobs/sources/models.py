@@ -22,6 +22,8 @@ class Source(models.Model):
     """Documents of one origin, and the agents that may search them.
 
     `agents`: keys and patterns such as `triage` or `ops-*`. `settings` by kind: `{"folder"}`, `{"urls"}`, `{"server"}`.
+
+    With a `schedule` of five fields it is synced at each of its slots, the next being `next_slot`; `problem` says why it stands still.
     """
 
     key = models.CharField(max_length=80, unique=True)
@@ -30,11 +32,20 @@ class Source(models.Model):
     settings = models.JSONField(default=dict)
     saved_by = models.CharField(max_length=150)
     updated_at = models.DateTimeField()
+    schedule = models.CharField(max_length=200, blank=True, default="", db_default="")
+    timezone = models.CharField(max_length=64, blank=True, default="UTC", db_default="UTC")
+    next_slot = models.DateTimeField(null=True)
+    problem = models.CharField(max_length=300, blank=True, default="", db_default="")
 
     class Meta:
         ordering = ("key",)
         constraints = (
             models.CheckConstraint(name="sources_kind", condition=Q(kind__in=SourceKind.values)),
+        )
+        indexes = (
+            models.Index(
+                fields=["next_slot"], name="sources_due", condition=Q(next_slot__isnull=False)
+            ),
         )
 
     def __str__(self) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from liyagent.audit.record import record
 from liyagent.core.addresses import WEB_ADDRESS, is_web_address
 from liyagent.core.errors import BadInput
+from liyagent.core.schedule import check_schedule, check_zone, next_slot
 from liyagent.gateway.models import BY_MCP, ToolServer
 from liyagent.jobs.end import end_job
 from liyagent.jobs.models import LIVE, NOW, Job, JobStatus
@@ -26,6 +28,7 @@ MOST_SOURCES, MOST_PATTERNS, MOST_URLS = 500, 50, 500
 LONGEST_URL = 1000
 MOST_NAMED = 20
 REQUIRED = ("kind", "agents", "settings")
+TIMES = ("schedule", "timezone")
 
 
 def find_source(key: str) -> Source:
@@ -70,13 +73,17 @@ def _saved(key: str, given: Mapping[str, Any], actor: str) -> Source:
     source = found or Source(key=key)
     is_changed = any(getattr(source, it) != values.get(it, getattr(source, it)) for it in ("kind", "settings"))  # fmt: skip
     values |= {"saved_by": actor[:150], "updated_at": NOW}
+    before = (source.schedule, source.timezone, source.problem) if found else None
     for name, value in values.items():
         setattr(source, name, value)
+    if before != (source.schedule, source.timezone, ""):
+        values |= {"next_slot": _next(source), "problem": ""}
+        source.next_slot, source.problem = values["next_slot"], ""
     source.save(update_fields=list(values) if found else None)
     source.refresh_from_db()
     if found and is_changed:
         _end_syncs(source, "the source was changed", actor)
-    told = {"kind": source.kind, "agents": source.agents, "settings": source.settings}
+    told = {name: getattr(source, name) for name in REQUIRED + TIMES}
     record("source.saved", actor=actor, detail={"source": key, "set": told})
     return source
 
@@ -93,13 +100,18 @@ def _checked(key: str, given: Mapping[str, Any], found: Source | None) -> dict[s
     if not KEY.fullmatch(key):
         problems["key"] = "wants 1 to 80 letters, digits, - and _"
     for name in given:
-        if name not in REQUIRED:
-            problems[name[:80]] = f"is not known; the known ones are {', '.join(REQUIRED)}"
+        if name not in REQUIRED + TIMES:
+            problems[name[:80]] = f"is not known; the known ones are {', '.join(REQUIRED + TIMES)}"
     for name in REQUIRED if found is None else ():
         if name not in given:
             problems[name] = "is missing"
     kind = given.get("kind", found.kind if found else "")
-    checks: dict[str, Callable[[Any], Any]] = {"kind": _kind, "agents": _agents}
+    checks: dict[str, Callable[[Any], Any]] = {
+        "kind": _kind,
+        "agents": _agents,
+        "schedule": _schedule,
+        "timezone": _timezone,
+    }
     if kind in SourceKind.values:
         told = given.get("settings", found.settings if found else None)
         checks["settings"] = lambda _value: _settings(kind, told)
@@ -128,6 +140,31 @@ def _agents(value: Any) -> list[str]:
     raise BadInput(
         f"wants a list of at most {MOST_PATTERNS} keys of agents, or patterns such as ops-*"
     )
+
+
+def _schedule(value: Any) -> str:
+    if not isinstance(value, str):
+        raise BadInput("wants a line of five fields, or nothing")
+    return check_schedule(value) if value.strip() else ""
+
+
+def _timezone(value: Any) -> str:
+    if not isinstance(value, str):
+        raise BadInput("wants the name of a time zone")
+    return check_zone(value.strip() or "UTC")
+
+
+def _next(source: Source) -> datetime | None:
+    """The first slot from now on."""
+    if not source.schedule:
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT liyagent_now()")
+        ((now,),) = cursor.fetchall()
+    try:
+        return next_slot(source.schedule, source.timezone, now)
+    except BadInput as error:
+        raise SourceInvalid({"schedule": str(error)}) from None
 
 
 def _settings(kind: str, value: Any) -> dict[str, Any]:

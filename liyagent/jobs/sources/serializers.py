@@ -24,6 +24,12 @@ class SourceInput(serializers.Serializer[Any]):
         required=False,
         help_text='By kind: `{"folder": "/srv/docs"}`, `{"urls": [...]}`, `{"server": "wiki"}`.',
     )
+    schedule = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        help_text="When it is synced: five fields, such as `30 2 * * *`; empty: when it is asked for.",
+    )
+    timezone = serializers.CharField(required=False, help_text="Such as `Europe/Berlin`.")
 
 
 class SourceSerializer(serializers.ModelSerializer[Source]):
@@ -43,6 +49,10 @@ class SourceSerializer(serializers.ModelSerializer[Source]):
             "settings",
             "documents",
             "last_sync",
+            "schedule",
+            "timezone",
+            "next_slot",
+            "problem",
             "saved_by",
             "updated_at",
         )

@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Max
 
 from liyagent.access.permissions import OPERATE, READ_WORDS
+from liyagent.access.standing import standing_of
 from liyagent.core.transactions import require_transaction
 from liyagent.jobs.errors import JobFailed
 from liyagent.jobs.handlers import HANDLERS, Handler, Step
@@ -18,7 +19,6 @@ from liyagent.training.classifiers.ask import FORMAT, KIND
 from liyagent.training.classifiers.bayes import Example, Model, accuracy, split, train
 from liyagent.training.classifiers.examples import from_runs, unfit
 from liyagent.training.classifiers.models import Classifier, TrainingInput
-from liyagent.training.standing import standing_of
 from runs.checkpoint import keyring
 
 MOST_VERSIONS = 20

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from liyagent.access.permissions import OPERATE, READ_WORDS
+from liyagent.access.standing import standing_of
 from liyagent.agents.containment import is_everything_contained
 from liyagent.agents.errors import AgentUnknown
 from liyagent.agents.models import Agent
@@ -14,7 +15,6 @@ from liyagent.core.environment import read_secret
 from liyagent.jobs.ask import Asked, ask_for
 from liyagent.training.fine_tunes.errors import FineTuneInvalid
 from liyagent.training.spans import span_of
-from liyagent.training.standing import standing_of
 
 KIND = "fine_tune"
 PROVIDER = "openai"

@@ -9,11 +9,11 @@ from django.core.management.base import BaseCommand, CommandParser
 from liyagent.core.operator import operator_name
 from liyagent.core.tables import aligned, visible
 from liyagent.jobs.sources.models import Document, Source, SourceKind
-from liyagent.jobs.sources.save import find_source, remove_source, save_source
+from liyagent.jobs.sources.save import TIMES, find_source, remove_source, save_source
 from liyagent.jobs.sources.standing import counts, last_syncs
 from liyagent.jobs.sources.sync import ask_sync
 
-HEADS = ("SOURCE", "KIND", "WHAT", "AGENTS", "DOCUMENTS", "LAST SYNC", "WHY")
+HEADS = ("SOURCE", "KIND", "WHAT", "AGENTS", "DOCUMENTS", "LAST SYNC", "NEXT SYNC", "WHY")
 DOCUMENT_HEADS = ("PATH", "TITLE", "FETCHED")
 MOST_LISTED = 1000
 WHAT = {
@@ -45,6 +45,8 @@ class Command(BaseCommand):
             action="append",
             help="an agent that may search it, or a pattern such as 'ops-*'; again for each",
         )
+        save.add_argument("--schedule", help="when it is synced: five fields, such as '30 2 * * *'; '' for never")  # fmt: skip
+        save.add_argument("--timezone", help="of the schedule, such as Europe/Berlin")
         for verb, told in (
             ("sync", "have its documents brought in step, by any process"),
             ("documents", "its documents by path"),
@@ -63,7 +65,7 @@ class Command(BaseCommand):
         for it in sources:
             last = syncs.get(it.key)
             what = ", ".join(map(str, next(iter(it.settings.values())) if it.kind == SourceKind.URLS else it.settings.values()))  # fmt: skip
-            told = (last.status, last.reason) if last else ("", "")
+            told = (last.status if last else "", it.next_slot, it.problem or (last.reason if last else ""))  # fmt: skip
             rows.append((it.key, it.kind, what, ", ".join(it.agents), documents.get(it.id, 0), *told))  # fmt: skip
         self.stdout.write(aligned(HEADS, rows))
 
@@ -74,6 +76,7 @@ class Command(BaseCommand):
                 given |= {"kind": kind.value, "settings": {"urls" if name == "url" else name: options[name]}}  # fmt: skip
         if options["agent"] is not None:
             given["agents"] = options["agent"]
+        given |= {name: options[name] for name in TIMES if options[name] is not None}
         source = save_source(options["key"], given, actor=operator_name())
         agents = ", ".join(source.agents) or "no agent"
         self.stdout.write(visible(f"{source.key}: kept; {agents} may search it once it is synced"))

@@ -8,7 +8,7 @@ from itertools import islice, pairwise, takewhile
 
 import pytest
 
-from liyagent.entry.cron.schedule import (
+from liyagent.core.schedule import (
     ScheduleBad,
     ZoneUnknown,
     check_schedule,
