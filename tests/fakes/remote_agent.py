@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +31,7 @@ class RemoteAgent(ToolServer):
     """The agent. What a message begins with says what becomes of its task; by itself it is completed.
 
     `wait` works until `go_on` is set, `fail`, `reject` and `ask` end or want something, `talk` answers without a task,
-    `data` answers with data and a file. `card` is served in place of the real one; `versions` are those that it speaks.
+    `data` answers with data and a file. `on_ask` is called before it acts. `card` is served in place of the real one; `versions` are those that it speaks.
     """
 
     versions: tuple[str, ...] = ("1.0",)
@@ -40,6 +41,7 @@ class RemoteAgent(ToolServer):
     interface_url: str = ""
     answer: str = ""
     cards_read: int = 0
+    on_ask: Callable[[str], None] = field(default=lambda _text: None)
     go_on: threading.Event = field(default_factory=threading.Event)
     store: TaskStore = field(default_factory=InMemoryTaskStore)
 
@@ -93,7 +95,11 @@ class RemoteAgent(ToolServer):
             capabilities=AgentCapabilities(streaming=True),
             default_input_modes=["text/plain"],
             default_output_modes=["text/plain"],
-            skills=[AgentSkill(id="disk", name="disk", description="Says how full one is.", tags=["disk"])],
+            skills=[
+                AgentSkill(
+                    id="disk", name="disk", description="Says how full one is.", tags=["disk"]
+                )
+            ],
         )
 
 
@@ -103,6 +109,7 @@ class _Executor(AgentExecutor):
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         text = context.get_user_input()
+        await asyncio.to_thread(self.agent.on_ask, text)
         assert context.message is not None
         meta = {**MessageToDict(context.message.metadata), "id": context.message.message_id}
         self.agent.ledger.append(Effect(tool="ask", args={"message": text}, meta=meta))
