@@ -204,6 +204,14 @@ DELIVERIES = Children(
         "outcome",
     )
 )
+JOBS_ENDED = Children(
+    _counter(
+        "background_jobs_ended_total",
+        "Background jobs that this process ended, by kind and status: done, failed, cancelled, interrupted.",
+        "kind",
+        "status",
+    )
+)
 NOTICES = Children(
     _counter(
         "approval_notices_total",

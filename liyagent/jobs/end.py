@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from liyagent.audit.record import record
+from liyagent.core.metrics import JOBS_ENDED
 from liyagent.core.plain import clean_text
 from liyagent.jobs.after_end import owing
 from liyagent.jobs.ask import find_job
@@ -62,6 +63,7 @@ def end_job(
         told = {"job": str(job_id), "kind": kind, "subject": subject, "done": done}
         detail = {**told, "status": str(status), "reason": said}
         record("job.ended", actor=actor or asked_by, mission=mission, detail=detail)
+    JOBS_ENDED.of(kind, str(status)).inc()
     return True
 
 

@@ -110,6 +110,12 @@ UNION ALL SELECT 'leader_tick_seconds', {NONE}, greatest(0, 2 * %(sweep)s - left
 """  # noqa: S608 - constants
 CONFIGURATION = f"""
 SELECT 'jobs_queued', {NONE}, count(*)::float FROM (SELECT 1 FROM django_q_ormq LIMIT 1000) AS it
+UNION ALL (SELECT 'background_jobs', ARRAY[it.kind::text, it.status::text], count(*)::float FROM (
+    SELECT j.kind, j.status FROM jobs_job j WHERE j.status IN ('queued', 'running')
+    ORDER BY j.next_at LIMIT {MOST_COUNTED}) AS it GROUP BY it.kind, it.status LIMIT 100)
+UNION ALL SELECT 'background_job_oldest_seconds', {NONE},
+    coalesce(greatest(0, extract(epoch FROM liyagent_now() - (SELECT j.next_at FROM jobs_job j
+        WHERE j.status IN ('queued', 'running') AND j.status = 'queued' ORDER BY j.next_at LIMIT 1))), 0)::float
 UNION ALL SELECT 'tools_unapproved', {NONE}, count(*)::float FROM (
     SELECT 1 FROM gateway_tool t JOIN gateway_toolserver s ON s.id = t.server_id
     WHERE s.is_enabled AND t.is_offered AND t.fingerprint <> t.approved_fingerprint LIMIT {MOST_COUNTED}) AS it

@@ -82,6 +82,13 @@ READINGS: Mapping[str, Reading] = {
         told="Seconds since the leader last swept, by this process's LIYAGENT_SWEEP_SECONDS."
     ),
     "jobs_queued": Reading(told="Jobs that wait for a cluster; 1,000 at most."),
+    "background_jobs": Reading(
+        told="Background jobs that have not ended, by kind and status: queued, running; 10,000 at most.",
+        labels=("kind", "status"),
+    ),
+    "background_job_oldest_seconds": Reading(
+        told="Seconds that the oldest queued background job waits beyond its time; 0 where none does."
+    ),
     "tools_unapproved": Reading(
         told="Tools that a server offers as nobody has approved them: calls to them are refused."
     ),

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
 
+from liyagent.core.metrics import JOBS_ENDED
 from liyagent.core.plain import TooLarge
 from liyagent.jobs import work
+from liyagent.jobs.after_end import do_after_end
 from liyagent.jobs.ask import ask_for, find_job
 from liyagent.jobs.end import cancel_job, forget_jobs
 from liyagent.jobs.errors import JobEnded, JobFailed, JobUnknown, KindUnknown
+from liyagent.jobs.handlers import HANDLERS, Handler, Step
 from liyagent.jobs.models import Job
 from liyagent.jobs.take import TAKE
 from liyagent.leases.own import OWN
+from liyagent.operation import scrape
 from tests.unit.jobs.conftest import Killed, Shop, never
 
 
@@ -299,3 +304,63 @@ def test_a_take_reads_no_further_than_what_is_due(shop: Shop) -> None:
         plan = "\n".join(row[0] for row in cursor.fetchall())
     assert "jobs_due" in plan
     assert "Seq Scan on jobs_job" not in plan
+
+
+def test_metrics_tell_how_many_jobs_there_are_and_how_long_the_oldest_waits(shop: Shop) -> None:
+    shop.ask()
+    shop.ask("once", "two")
+    shop.sql(
+        "UPDATE jobs_job SET next_at = liyagent_now() - interval '90 s' WHERE kind = 'counting'"
+    )
+    told = {(name, *labels): value for name, labels, value in scrape.ask(shop.url).rows}
+    assert told["background_jobs", "counting", "queued"] == told["background_jobs", "once", "queued"] == 1  # fmt: skip
+    assert 89 < told["background_job_oldest_seconds",] < 200
+    before = JOBS_ENDED.of("counting", "done")._value.get()
+    shop.hand().work()
+    assert JOBS_ENDED.of("counting", "done")._value.get() == before + 1
+    told = {(name, *labels): value for name, labels, value in scrape.ask(shop.url).rows}
+    assert told["background_job_oldest_seconds",] == 0
+    assert ("background_jobs", "counting", "queued") not in told
+
+
+def test_what_came_of_a_job_stays_until_it_is_told_anew(shop: Shop) -> None:
+    def steps(_job: Job) -> Iterator[Step]:
+        yield Step(cursor={}, done=1, result={"found": 1})
+        yield Step(cursor={}, done=2)
+
+    HANDLERS["counting"] = Handler(steps=steps)
+    job = shop.ask()
+    shop.hand().work()
+    job.refresh_from_db()
+    assert (job.status, job.done, job.result) == ("done", 2, {"found": 1})
+
+
+@pytest.mark.promise("CR-06")
+def test_between_a_mark_and_its_sending_a_job_is_not_handed_back(shop: Shop) -> None:
+    sent: list[int] = []
+
+    def steps(_job: Job) -> Iterator[Step]:
+        yield Step(cursor={"sending": 1}, done=1, is_mark=True)
+        sent.append(1)
+        yield Step(cursor={}, done=1)
+        yield Step(cursor={}, done=2)
+
+    HANDLERS["counting"] = Handler(steps=steps)
+    job = shop.ask()
+    looks = iter([False, True, True])
+    shop.hand().work(lambda: next(looks))
+    job.refresh_from_db()
+    assert (job.status, job.cursor, sent) == ("queued", {}, [1])
+
+
+def test_what_is_owed_after_the_end_is_done_by_whoever_lives_and_again_until_it_is(shop: Shop) -> None:  # fmt: skip
+    answers: list[float] = [5.0, 0.0]
+    HANDLERS["counting"] = Handler(steps=shop.count, after_end=lambda _job: answers.pop(0))
+    job = shop.ask()
+    assert do_after_end(never) == 0
+    cancel_job(job.id, actor="olga")
+    assert do_after_end(never) == 1
+    assert do_after_end(never) == 0, "in five seconds"
+    shop.sql("UPDATE jobs_job SET after_end_at = liyagent_now()")
+    assert do_after_end(never) == 1
+    assert (do_after_end(never), answers) == (0, [])
