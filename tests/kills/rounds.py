@@ -7,6 +7,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import psutil
+
 from tests.kills.begin import Begun, begin, prepare
 from tests.kills.look import Caught, caught, holders, is_over, records
 from tests.kills.plan import Round, Way
@@ -31,10 +33,10 @@ class Played:
     @property
     def cause(self) -> str:
         """How what the victim had in hand was found: the cause of its loss, or what was done again."""
+        if self.row is not None and self.row["losses"]:
+            return str(self.row["last_loss"])
         if self.caught.what or self.row is None:
             return self.caught.what
-        if self.row["losses"]:
-            return str(self.row["last_loss"])
         return "handed back" if self.row["handovers"] else "no loss"
 
 
@@ -79,6 +81,8 @@ def _start_victim(at: KillStage, round_: Round) -> None:
             stage.namespace(VICTIM)
     finally:
         stage.apart = before
+    # It is up once it has answered: the first request of a process takes longer than all others.
+    at.ask(VICTIM, "GET", "/api/agents?limit=1")
 
 
 def _begin_at(at: KillStage, begun: Begun, moment: float) -> None:
@@ -88,9 +92,13 @@ def _begin_at(at: KillStage, begun: Begun, moment: float) -> None:
 
 
 def _kill(at: KillStage) -> float:
+    pid = at.stage.pid(VICTIM)
+    below = psutil.Process(pid).children(recursive=True)
     at.stage.signal(VICTIM, signal.SIGKILL)
     killed_at = time.time()
     at.stage.wait_gone(VICTIM)
+    # In a namespace of its own the process is a child of what made that, and dies a little later.
+    psutil.wait_procs(below, timeout=END_SECONDS)
     return killed_at
 
 
