@@ -45,6 +45,8 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         (
             ("Jobs", "construction", "admin:jobs_job_changelist", "agents.view_agent", ""),
             ("Documents", "description", "admin:sources_document_changelist", "agents.view_agent", ""),
+            ("Red teams", "shield", "admin:red_teams_finding_changelist", "agents.view_agent", ""),
+            ("Classifiers", "category", "admin:classifiers_classifier_changelist", "agents.view_agent", ""),
             ("Audit", "fact_check", "admin:audit_auditrow_changelist", "audit.view_auditrow", ""),
             ("Events", "timeline", "console-events", "events.view_runevent", ""),
             ("A2A told to", "send", "admin:a2a_pushconfig_changelist", "a2a.view_pushconfig", ""),

@@ -35,7 +35,6 @@ DUE = {
     ),
     "CR-06": Due(
         text="Background jobs go on from their cursor in any process.",
-        part="source syncs",
     ),
     "CR-07": Due(
         text="By a setting, what came in by cron, triggers, co-pilot and Teams is written ahead, or not.",
@@ -85,7 +84,9 @@ DUE = {
     "CR-30": Due(
         text="A person's call outside any run, and a call id that is only a position, get a fresh key."
     ),
-    "CR-31": Due(text="What is not promised is said in the docs."),
+    "CR-31": Due(
+        text="What is not promised is said in the docs; trainings and red teams whose process stops are interrupted.",
+    ),
     "CR-32": Due(
         text="Kill trials over fires, turns and calls: none lost, nothing done twice, recovered within 15 s.",
     ),
