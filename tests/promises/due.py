@@ -47,7 +47,6 @@ DUE = {
     ),
     "CR-10": Due(
         text="A call that changes something is marked just before it is made; a read never is.",
-        part="all but remote agents",
     ),
     "CR-11": Due(text="A run holds a lease that its process renews; the leader sweeps for lapses."),
     "CR-12": Due(text="An attempt that was taken over can write nothing more."),
