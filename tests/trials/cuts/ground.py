@@ -34,7 +34,7 @@ from tests.trials.stage import Stage, StageFailed, wait_for
 from tests.trials.watch import Watch
 
 # Short, so that a cut takes a second; and those of production (ruling 38).
-FAST = {"lease": 1.0, "sweep": 0.2, "watch": 0.05, "poll": 0.05, "late_look": 0.4}
+FAST = {"lease": 1.0, "sweep": 0.2, "watch": 0.05, "poll": 0.2, "late_look": 0.4}
 REAL = {"lease": 8.0, "sweep": 3.0, "watch": 0.3, "poll": 0.5, "late_look": 30.0}
 # Who is killed is proven dead, whatever its lease: one that waits to be told its run must not lose it meanwhile.
 PATIENT_LEASE_SECONDS = 60.0

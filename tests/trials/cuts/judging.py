@@ -89,7 +89,7 @@ def _counted(
 ) -> list[str]:
     """How many runs and effects there are, and whether what is unknown may be so."""
     broken = []
-    if len(family) != kind.runs and not verdict.lost:
+    if family and len(family) != kind.runs and not verdict.lost:
         broken.append(f"children: {len(family) - 1} instead of {kind.runs - 1}")
     if len(family) > kind.runs:
         broken.append(f"two children: {len(family) - 1} instead of {kind.runs - 1}")

@@ -187,7 +187,7 @@ def _follow(ground: Ground, visit: Visit, facts: Facts, url: str) -> None:
     until = time.monotonic() + END_SECONDS + END_LEASES * ground.clocks["lease"]
     while time.monotonic() < until:
         runs = facts.runs()
-        has_ended = runs and all(it["status"] in ENDED for it in runs)
+        has_ended = bool(runs) and all(it["status"] in ENDED for it in runs)
         if has_ended and not facts.open():
             return
         if any(it["status"] == "waiting" for it in runs):

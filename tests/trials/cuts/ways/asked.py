@@ -27,7 +27,8 @@ class Resume(Asked):
         self.first = self.ends.desk.ask("stopped_run", agent=self.agent)
 
     def is_ready(self, url: str) -> bool:
-        return self.ask(url, "GET", f"/api/runs/{self.first}").body["status"] == "stopped"
+        told = self.ask(url, "GET", f"/api/runs/{self.first}").body
+        return bool(told["status"] == "stopped")
 
     def path(self) -> str:
         return f"/api/runs/{self.first}/resume"
