@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.guards.guard import Guard
+from tests.guards.training import TRAINING
 
 ROOM, SOURCES = "liyagent/jobs/", "liyagent/jobs/sources/"
 TESTS = "tests/unit/jobs/"
@@ -95,4 +96,5 @@ JOBS: tuple[Guard, ...] = (
         replace="",
         tests=(f"{SEARCH}test_an_agent_sees_the_sources_that_name_it_alone",),
     ),
+    *TRAINING,
 )

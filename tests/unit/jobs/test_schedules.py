@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 from django.db import connection
 
 from liyagent.jobs.models import Job
+from liyagent.jobs.sources import due
 from liyagent.jobs.sources.due import sync_due
 from liyagent.jobs.sources.errors import SourceInvalid
 from liyagent.jobs.sources.models import Source
@@ -43,18 +45,32 @@ def test_what_is_due_is_synced_once_and_the_next_slot_is_to_come(shop: Shop) -> 
 
 
 @pytest.mark.promise("CR-06")
-def test_of_many_processes_one_asks_for_a_slot(shop: Shop) -> None:
+def test_of_two_processes_one_asks_for_a_slot(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     scheduled(shop)
+    first_has_it, second_is_done = Event(), Event()
 
-    def look(_number: int) -> int:
+    def waits(_asked_by: str, *_permissions: str) -> str:
+        if not first_has_it.is_set():
+            first_has_it.set()
+            assert second_is_done.wait(20)
+        return ""
+
+    monkeypatch.setattr(due, "standing_of", waits)
+
+    def look() -> int:
         try:
             return sync_due(never)
         finally:
             connection.close()
 
-    with ThreadPoolExecutor(6) as pool:
-        dealt = list(pool.map(look, range(6)))
-    assert (sum(dealt), Job.objects.count(), len(shop.audit("job.asked"))) == (1, 1, 1)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(look)
+        assert first_has_it.wait(20)
+        second = sync_due(never)
+        second_is_done.set()
+        assert (first.result(), second) == (1, 0)
+    assert (Job.objects.count(), len(shop.audit("job.asked"))) == (1, 1)
+    assert not shop.audit("source.sync_skipped")
 
 
 def test_a_slot_of_a_source_whose_sync_goes_on_is_skipped_and_told(shop: Shop) -> None:
