@@ -11,6 +11,7 @@ from tests.guards.alone import ALONE
 from tests.guards.approvals import APPROVALS
 from tests.guards.cron import CRON
 from tests.guards.delegation import DELEGATION
+from tests.guards.deliveries import DELIVERY_GUARDS
 from tests.guards.doubts import DOUBTS
 from tests.guards.filing import FILING
 from tests.guards.guard import Guard
@@ -21,6 +22,7 @@ from tests.guards.models import MODELS
 from tests.guards.monitoring import MONITORING
 from tests.guards.notices import NOTICE_GUARDS
 from tests.guards.outside import OUTSIDE
+from tests.guards.people import PEOPLE
 from tests.guards.taking_over import TAKING_OVER
 from tests.guards.teams import TEAMS
 from tests.guards.tool_guards import TOOL_GUARDS
@@ -68,6 +70,8 @@ def _fence(writer: str, before: str) -> tuple[Guard, Guard]:
 GUARDS: tuple[Guard, ...] = (
     *ALONE,
     *DELEGATION,
+    *DELIVERY_GUARDS,
+    *PEOPLE,
     *APPROVALS,
     *TAKING_OVER,
     *MODELS,

@@ -20,6 +20,7 @@ from liyagent.training.classifiers.bayes import Example, Model, accuracy, split,
 from liyagent.training.classifiers.examples import from_runs, unfit
 from liyagent.training.classifiers.models import Classifier, TrainingInput
 from runs.checkpoint import keyring
+from runs.sealed_rows import SEALED_ROWS, SealedRows
 
 MOST_VERSIONS = 20
 
@@ -93,4 +94,10 @@ HANDLERS[KIND] = Handler(
     is_resumable=False,
     after_end=forget_input,
     report="admin:classifiers_classifier_changelist",
+)
+SEALED_ROWS.append(SealedRows(model=TrainingInput, kind="examples", of="id", format_number=FORMAT))
+SEALED_ROWS.append(
+    SealedRows(
+        model=Classifier, kind="classifier", of="job_id", number="version", format_number=FORMAT
+    )
 )

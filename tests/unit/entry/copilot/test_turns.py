@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection
+from rest_framework.exceptions import Throttled
 
 from liyagent.agents.models import Agent
 from liyagent.core.errors import BadInput
@@ -177,6 +178,26 @@ def test_what_says_nothing_is_refused(talk: Talk) -> None:
     with pytest.raises(BadInput):
         talk.ask("  ")
     assert not Turn.objects.exists()
+
+
+def test_what_a_guardrail_masks_is_kept_masked(talk: Talk) -> None:
+    mail = {"kind": "personal_data", "what": ["email"], "action": "mask"}
+    Agent.objects.update(guardrails={"input": [mail]})
+    turn = talk.ask("write to ada@b.io").turn
+    (told,) = turns_told(talk.conversation, [turn], Person(username="ann", reads_words=True))
+    assert "b.io" not in told["task"]
+
+
+def test_who_has_many_open_turns_is_asked_to_come_later_and_nothing_is_kept(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receive, "MOST_OPEN", 1)
+    talk.ask("one")
+    other = begin_conversation(talk.person, agent_key="triage", title="", mission="", request_id="")
+    talk.conversation = other
+    with pytest.raises(Throttled):
+        talk.ask("two")
+    assert Turn.objects.count() == Arrival.objects.count() == 1
 
 
 def test_words_are_sealed_and_those_that_ended_long_ago_go(talk: Talk) -> None:

@@ -261,6 +261,23 @@ def test_it_starts_by_the_channel_of_the_first_which_must_still_be_open(world: W
         go_on(first)
 
 
+@pytest.mark.promise("CR-17")
+def test_it_is_run_for_who_asked_for_it_and_ends_where_that_one_may_no_more(world: World) -> None:
+    make_user("ann", "agents.operate")
+    bob = make_user("bob", "agents.operate")
+    first = failed(world, started_by="ann")
+    second = go_on(first, started_by="bob")
+    assert second.started_by == "bob"
+    process = world.process("b")
+    process.take()
+    world.prove_dead(process)
+    bob.user_permissions.clear()
+    asked = len(world.model.asked)
+    ended = world.process("c").carry()
+    assert (ended.id, ended.status, ended.error) == (second.id, "failed", "starter.refused")
+    assert len(world.model.asked) == asked
+
+
 def test_long_words_are_cut_and_the_oldest_left_out(world: World) -> None:
     long = "x" * (LONGEST_TEXT + 5)
     looks = [calls(("v/look", {"n": f"{number} {long}"})) for number in range(8)]
