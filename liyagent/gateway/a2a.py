@@ -6,10 +6,11 @@ from collections.abc import Collection
 from importlib import import_module
 from typing import Any
 
+from liyagent.core.errors import LiyagentError
 from liyagent.gateway.a2a_agents import Agents
 from liyagent.gateway.a2a_card import tools_of
 from liyagent.gateway.contracts import Address
-from liyagent.gateway.mcp_session import Look
+from liyagent.gateway.mcp_session import CatalogueUnreadable, Look
 from liyagent.gateway.outcome import MaySend, Outcome, Payload
 from liyagent.gateway.running import Running
 
@@ -35,7 +36,12 @@ def open_way(address: Address) -> None:
 
 def list_tools(address: Address) -> list[dict[str, Any]]:
     """Return the tools that the agent's card makes, in the wire form of MCP. Raises `CatalogueUnreadable`."""
-    return look(address).tools
+    try:
+        return look(address).tools
+    except CatalogueUnreadable:
+        raise
+    except LiyagentError as error:
+        raise CatalogueUnreadable(f"{address.server}: {error}") from error
 
 
 def look(address: Address) -> Look:

@@ -10,30 +10,26 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
-import httpx
 import httpx2
 
 from liyagent.core.errors import LiyagentError
 from liyagent.core.outbound import guarded_async_client
 from liyagent.gateway import a2a_told
 from liyagent.gateway.a2a_card import ASK, CARD_LIMIT_BYTES, TASK, TASKS, Card, read_card
-from liyagent.gateway.a2a_wire import Handover
+from liyagent.gateway.a2a_way import AgentSaid, Way
 from liyagent.gateway.contracts import Address
-from liyagent.gateway.exchange import MISSION, STEP_KEY, UNAUTHORIZED, Exchange, read_body
+from liyagent.gateway.exchange import UNAUTHORIZED, Exchange, read_body
 from liyagent.gateway.mcp_http import Bearer, ask_exchange
 from liyagent.gateway.mcp_session import LONGEST_TROUBLE, CatalogueUnreadable, log_failure
 from liyagent.gateway.oauth import Tokens
 from liyagent.gateway.outcome import Fate, MaySend, NotSent, Outcome, Payload
 from liyagent.gateway.results import done, failed, in_doubt
 
+OK = 200
 CARD_SECONDS = 10.0
 # For so long a card is believed; then it is read again before a message.
 KEPT_SECONDS = 300.0
 FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.1, 5.0
-PAGE = 50
-# A message in doubt is looked for among so many of the latest tasks.
-MOST_PAGES = 10
-FEW_TASKS = 20
 
 
 class Agents:
@@ -77,11 +73,12 @@ class Agents:
             why = str(error) or "no card in time"
             return failed(f"not sent: {why}", payload)
         if payload.tool == ASK:
-            return await self._ask(_Way(self._http, card, bearer), payload, may_send, until)
+            way = Way(self._http, card, bearer, address)
+            return await self._ask(way, payload, may_send, until)
         if payload.tool not in ({TASK, TASKS} if card.can_list else {TASK}):
             said = f"not sent: by {card.version} an agent has no tool {payload.tool}"
             return failed(said, payload)
-        return await self._read(_Way(self._http, card, bearer), payload, until)
+        return await self._read(Way(self._http, card, bearer, address), payload, until)
 
     def interrupt(self, step_keys: Collection[str]) -> int:
         """Shut the connections of the messages on their way under these keys; return how many there were."""
@@ -99,7 +96,7 @@ class Agents:
         await self._http.aclose()
         await self._tokens.close()
 
-    async def _ask(self, way: _Way, payload: Payload, may_send: MaySend, until: float) -> Outcome:
+    async def _ask(self, way: Way, payload: Payload, may_send: MaySend, until: float) -> Outcome:
         exchange = Exchange(payload, may_send, a2a_told.judge)
         self._exchanges.add(exchange)
         asking = asyncio.create_task(way.ask(exchange))
@@ -114,6 +111,9 @@ class Agents:
             if exchange.is_unauthorized and way.bearer.is_renewed(exchange.token):
                 said = f"{outcome.error}; the next call brings a fresh token"
                 return replace(outcome, error=said)
+            if exchange.lost_session:
+                # Perhaps it is asked elsewhere by now.
+                self._cards.pop(way.address, None)
             if outcome.fate is not Fate.DONE:
                 return outcome
             await asyncio.wait([asking])
@@ -124,7 +124,7 @@ class Agents:
             self._exchanges.discard(exchange)
 
     async def _followed(
-        self, way: _Way, told: dict[str, Any] | None, payload: Payload, until: float
+        self, way: Way, told: dict[str, Any] | None, payload: Payload, until: float
     ) -> Outcome:
         """What became of a message that was taken: its task is looked at until it ends or the time is over."""
         if told is None:
@@ -134,7 +134,7 @@ class Agents:
         return a2a_told.outcome_of(told, payload)
 
     async def _awaited(
-        self, way: _Way, told: dict[str, Any], payload: Payload, until: float
+        self, way: Way, told: dict[str, Any], payload: Payload, until: float
     ) -> dict[str, Any]:
         pause = FIRST_LOOK_SECONDS
         with anyio.move_on_after(until - time.monotonic()) as looking:
@@ -149,7 +149,7 @@ class Agents:
                 self._looking.pop(payload.key, None)
         return told
 
-    async def _read(self, way: _Way, payload: Payload, until: float) -> Outcome:
+    async def _read(self, way: Way, payload: Payload, until: float) -> Outcome:
         try:
             with anyio.fail_after(until - time.monotonic()):
                 if payload.tool == TASKS:
@@ -193,129 +193,24 @@ class Agents:
         bearer = Bearer(address, self._tokens)
         with anyio.move_on_after(CARD_SECONDS):
             token = await bearer.token()
-            headers = {"Accept": "application/json"}
-            if token:
-                headers["Authorization"] = f"Bearer {token}"
-            request = self._http.build_request("GET", address.url, headers=headers)
-            answer = await self._http.send(request, stream=True, follow_redirects=False)
-            try:
-                if answer.status_code == UNAUTHORIZED:
-                    bearer.is_renewed(token)
-                if answer.status_code != 200:
-                    raise CatalogueUnreadable(f"its card: HTTP status {answer.status_code}")
-                return await read_body(answer, CARD_LIMIT_BYTES)
-            finally:
-                await answer.aclose()
+            status, body = await self._got(address.url, token)
+            if status == UNAUTHORIZED and bearer.is_renewed(token):
+                status, body = await self._got(address.url, await bearer.token())
+            if status != OK:
+                raise CatalogueUnreadable(f"its card: HTTP status {status}")
+            return body
         raise CatalogueUnreadable(f"its card: timed out after {CARD_SECONDS:g} s")
 
-
-class AgentSaid(LiyagentError):
-    """An agent cannot be read: what it said."""
-
-    code = "gateway.agent_said"
-
-
-class _Way:
-    """One way to one agent, as its card says: the SDK's client over our own."""
-
-    def __init__(self, http: httpx2.AsyncClient, card: Card, bearer: Bearer) -> None:
-        self.bearer = bearer
-        self._http = http
-        self._card = card
-
-    async def ask(self, exchange: Exchange) -> dict[str, Any] | None:
-        """Send the message of an exchange; return what it was answered with, None where that cannot be understood."""
-        from a2a.types import Message, Part, Role, SendMessageConfiguration, SendMessageRequest  # noqa: PLC0415 - see a2a_card
-
-        payload = exchange.payload
-        message = Message(
-            message_id=payload.key,
-            role=Role.ROLE_USER,
-            parts=[Part(text=str(payload.args.get("message", "")))],
-            context_id=str(payload.args.get("context", "")),
-            task_id=str(payload.args.get("task", "")),
-        )
-        message.metadata.update({STEP_KEY: payload.key, MISSION: payload.mission})
-        configuration = SendMessageConfiguration(return_immediately=True, history_length=0)
-        request = SendMessageRequest(message=message, configuration=configuration)
+    async def _got(self, url: str, token: str) -> tuple[int, bytes]:
+        headers = {"Accept": "application/json"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        request = self._http.build_request("GET", url, headers=headers)
+        answer = await self._http.send(request, stream=True, follow_redirects=False)
         try:
-            async with self._speaking(exchange) as client:
-                async for event in client.send_message(request):
-                    if event.WhichOneof("payload") == "task":
-                        return a2a_told.task_told(event.task)
-                    if event.WhichOneof("payload") == "message":
-                        return a2a_told.message_told(event.message)
-        except _mistakes():
-            return None
+            is_given = answer.status_code == OK
+            return answer.status_code, await read_body(
+                answer, CARD_LIMIT_BYTES
+            ) if is_given else b""
         finally:
-            exchange.give_up("the SDK did not send it")
-        return None
-
-    async def look(self, task_id: str) -> tuple[dict[str, Any] | None, str]:
-        """Return a task as it stands; or None, and why it cannot be read."""
-        from a2a.types import GetTaskRequest  # noqa: PLC0415 - see a2a_card
-
-        try:
-            async with self._speaking() as client:
-                task = await client.get_task(GetTaskRequest(id=task_id, history_length=0))
-                return a2a_told.task_told(task), ""
-        except _mistakes() as error:
-            return None, f"{type(error).__name__}: {error}"[:LONGEST_TROUBLE]
-
-    async def find(self, message_id: str) -> list[dict[str, Any]]:
-        """Return the task that a message began, with its id; without one the latest tasks. Raises `AgentSaid`."""
-        from a2a.types import ListTasksRequest  # noqa: PLC0415 - see a2a_card
-
-        rows: list[dict[str, Any]] = []
-        token = ""
-        try:
-            async with self._speaking() as client:
-                for _ in range(MOST_PAGES):
-                    page = await client.list_tasks(
-                        ListTasksRequest(
-                            page_size=PAGE if message_id else FEW_TASKS,
-                            page_token=token,
-                            include_artifacts=not message_id,
-                        )
-                    )
-                    rows += [_row(it, message_id) for it in page.tasks if _is_of(it, message_id)]
-                    token = page.next_page_token
-                    if not token or not message_id:
-                        break
-        except _mistakes() as error:
-            said = f"{type(error).__name__}: {error}"[:LONGEST_TROUBLE]
-            raise AgentSaid(said) from error
-        if message_id and len(rows) == 1:
-            told, _ = await self.look(rows[0]["task"])
-            return [{**(told or rows[0]), "message_id": message_id}]
-        return rows
-
-    def _speaking(self, exchange: Exchange | None = None) -> Any:
-        from a2a.client import ClientConfig, ClientFactory  # noqa: PLC0415 - see a2a_card
-
-        transport = Handover(self._http, self.bearer, exchange)
-        http = httpx.AsyncClient(transport=transport, trust_env=False)
-        config = ClientConfig(streaming=False, polling=True, httpx_client=http)
-        return ClientFactory(config).create(self._card.parsed)
-
-
-def _row(task: Any, message_id: str) -> dict[str, Any]:
-    began = next((it.message_id for it in task.history if it.message_id), "")
-    return {**a2a_told.task_told(task), "message_id": message_id or began}
-
-
-def _is_of(task: Any, message_id: str) -> bool:
-    """Whether a message is one of a task's; any task where none is asked for."""
-    if not message_id:
-        return True
-    return any(it.message_id == message_id for it in task.history) or (
-        STEP_KEY in task.metadata and task.metadata[STEP_KEY] == message_id
-    )
-
-
-def _mistakes() -> tuple[type[Exception], ...]:
-    """What the SDK raises of an answer that is an error, or none."""
-    from a2a.utils.errors import A2AError  # noqa: PLC0415 - see a2a_card
-    from google.protobuf.json_format import ParseError  # noqa: PLC0415 - see a2a_card
-
-    return (A2AError, ParseError, ValueError, TypeError, KeyError, AttributeError, httpx.HTTPError)
+            await answer.aclose()

@@ -31,7 +31,8 @@ class RemoteAgent(ToolServer):
     """The agent. What a message begins with says what becomes of its task; by itself it is completed.
 
     `wait` works until `go_on` is set, `fail`, `reject` and `ask` end or want something, `talk` answers without a task,
-    `data` answers with data and a file. `on_ask` is called before it acts. `card` is served in place of the real one; `versions` are those that it speaks.
+    `data` answers with data and a file. `on_ask` is called before it acts, `on_card` before its card is
+    told. `card` is served in place of the real one; `versions` are those that it speaks.
     """
 
     versions: tuple[str, ...] = ("1.0",)
@@ -42,6 +43,7 @@ class RemoteAgent(ToolServer):
     answer: str = ""
     cards_read: int = 0
     on_ask: Callable[[str], None] = field(default=lambda _text: None)
+    on_card: Callable[[], None] = field(default=lambda: None)
     go_on: threading.Event = field(default_factory=threading.Event)
     store: TaskStore = field(default_factory=InMemoryTaskStore)
 
@@ -73,6 +75,7 @@ class RemoteAgent(ToolServer):
 
     async def _serve_card(self, request: Request) -> Response:
         self.cards_read += 1
+        await asyncio.to_thread(self.on_card)
         self.tokens.append(request.headers.get("authorization", ""))
         if self.card or self.card_status != 200:
             headers = {"location": "/elsewhere"} if self.card_status == 302 else {}

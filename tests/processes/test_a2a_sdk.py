@@ -14,7 +14,7 @@ from tests.processes.place import Place
 from tests.processes.test_outages import assert_kept
 from tests.trials.scripts import AGENTS
 
-pytestmark = [pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.timeout(300)]
 
 
 def of(place: Place, name: str, version: str) -> Sdk:

@@ -17,16 +17,25 @@ from tests.processes.test_delegation import let_take
 from tests.processes.test_outages import assert_kept
 from tests.trials.scripts import AGENTS
 
-pytestmark = [pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.timeout(400)]
 
 ASKER = "asker"
+AGENT = {
+    "key": ASKER,
+    "name": "Asker",
+    "provider": "scripted",
+    "model": ASKER,
+    "tool_patterns": ["remote-1-0/*", "remote-0-3/*", "peer/*"],
+    "write_posture": "allow",
+    "may_wait": True,
+}
 CALLS = "SELECT tool, fate, settlement, step_key FROM runs_call WHERE run_id = %s ORDER BY step"
 TASKS = "SELECT run_id, message_id, state FROM a2a_task WHERE message_id = %s"
 HOLDS_BACK_SECONDS = 6.0
 WRITE_MS = 3_000
 
 
-def know(place: Place, tmp_path: Path, *, server: str, url: str, **row: Any) -> None:
+def know(place: Place, directory: Path, *, server: str, url: str, **row: Any) -> None:
     """An agent that asks the remote one once, by the shell as operators do it."""
     ask = {"tool": f"{server}/ask", "args": {"message": "File two things."}}
     steps = [
@@ -35,24 +44,15 @@ def know(place: Place, tmp_path: Path, *, server: str, url: str, **row: Any) -> 
     ]
     script = Path(place.stage.env["LIYAGENT_SCRIPTS_DIR"], f"{ASKER}.yaml")
     script.write_text(yaml.safe_dump({"steps": steps}))
-    servers = tmp_path / "servers.yaml"
-    servers.write_text(
-        yaml.safe_dump({"servers": [{"key": server, "transport": "a2a", "url": url, **row}]})
-    )
+    if not place.watch.rows("SELECT 1 AS n FROM agents_agent WHERE key = %s", [ASKER]):
+        agents = directory / "agents.yaml"
+        agents.write_text(yaml.safe_dump({"agents": [AGENT]}))
+        place.stage.manage("agents", "load", str(agents))
+        place.stage.manage("policies", "permit", ASKER, "*")
+    servers = directory / "servers.yaml"
+    declared = {"key": server, "transport": "a2a", "url": url, **row}
+    servers.write_text(yaml.safe_dump({"servers": [declared]}))
     place.stage.manage("servers", "load", str(servers), "--sync")
-    agents = tmp_path / "agents.yaml"
-    agent = {
-        "key": ASKER,
-        "name": "Asker",
-        "provider": "scripted",
-        "model": ASKER,
-        "tool_patterns": [f"{server}/*"],
-        "write_posture": "allow",
-        "may_wait": True,
-    }
-    agents.write_text(yaml.safe_dump({"agents": [agent]}))
-    place.stage.manage("agents", "load", str(agents))
-    place.stage.manage("policies", "permit", ASKER, f"{server}/*")
 
 
 @pytest.fixture(params=["1.0", "0.3"])

@@ -163,6 +163,13 @@ def test_a_file_declares_an_agent_whose_token_is_fetched_by_oauth(
     assert len(token) > len("Bearer ")
 
 
+def test_a_token_that_is_not_there_is_told_by_the_reading(
+    server: ToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.bearer_env = "NOBODYS_TOKEN"
+    assert "NOBODYS_TOKEN" in sync_server(server, actor="cli:me").error
+
+
 def test_a_check_says_what_it_speaks_and_what_is_amiss(
     server: ToolServer, agent: RemoteAgent
 ) -> None:
