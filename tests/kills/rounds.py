@@ -50,7 +50,7 @@ def play(at: KillStage, round_: Round) -> list[Played]:
     with ThreadPoolExecutor(THREADS) as senders:
         sending = [senders.submit(_begin_at, at, it, up_at + it.trial.at) for it in begun]
         _wait_until(up_at + round_.kill_at)
-        killed_at = _kill(at)
+        killed_at = _kill(at, is_apart=round_.is_apart)
         victims = holders(at.watch) - at.survivors
         then = records(at.watch, begun)
         stood = [caught(it, then.get(it.name), victims) for it in begun]
@@ -91,13 +91,13 @@ def _begin_at(at: KillStage, begun: Begun, moment: float) -> None:
     begin(at, begun, VICTIM)
 
 
-def _kill(at: KillStage) -> float:
+def _kill(at: KillStage, *, is_apart: bool) -> float:
     pid = at.stage.pid(VICTIM)
-    below = psutil.Process(pid).children(recursive=True)
+    # In a namespace of its own the process is a child of what made that, and dies a little later.
+    below = psutil.Process(pid).children() if is_apart else []
     at.stage.signal(VICTIM, signal.SIGKILL)
     killed_at = time.time()
     at.stage.wait_gone(VICTIM)
-    # In a namespace of its own the process is a child of what made that, and dies a little later.
     psutil.wait_procs(below, timeout=END_SECONDS)
     return killed_at
 
