@@ -154,7 +154,7 @@ def _leaves(group: BaseException) -> list[str]:
     return [f"{type(group).__name__}: {group}"]
 
 
-def log_failure(task: asyncio.Task[None]) -> None:
+def log_failure(task: asyncio.Task[Any]) -> None:
     """Log what nobody expected of a task that nobody waits for."""
     if not task.cancelled() and (error := task.exception()) is not None:
-        logger.error("an MCP session's task failed", exc_info=error)
+        logger.error("a task of a tool server's session failed", exc_info=error)

@@ -160,6 +160,8 @@ async def _begun(context: RequestContext, event_queue: EventQueue) -> None:
     from a2a.helpers import new_task_from_user_message  # noqa: PLC0415
 
     assert context.message is not None
+    assert context.task_id is not None
+    assert context.context_id is not None
     task = new_task_from_user_message(context.message)
     task.id, task.context_id = context.task_id, context.context_id
     await event_queue.enqueue_event(task)

@@ -61,7 +61,7 @@ def sdk(request: pytest.FixtureRequest, port: int) -> Sdk:
     return Sdk(port=port, token=token, version=request.param)
 
 
-async def until(client: Client, task_id: str, state: TaskState.ValueType) -> Task:
+async def until(client: Client, task_id: str, state: int) -> Task:
     """The task once it is in that state."""
     for _ in range(400):
         task = await client.get_task(GetTaskRequest(id=task_id))
