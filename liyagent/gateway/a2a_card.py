@@ -43,7 +43,7 @@ class Card:
 
 def read_card(body: bytes, url: str) -> Card:
     """Return the card in `body`, which was read from `url`. Raises `CatalogueUnreadable`."""
-    # The SDK takes a second and 50 MB: only a process that asks an agent pays for it.
+    # The SDK takes a second and 50 MB: a process that asks no agent does not pay for it.
     from a2a.client.card_resolver import parse_agent_card  # noqa: PLC0415
     from google.protobuf.json_format import ParseError  # noqa: PLC0415
 

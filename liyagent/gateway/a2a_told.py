@@ -61,7 +61,7 @@ def message_told(message: Any) -> dict[str, Any]:
 
 def parts_told(parts: Iterable[Any]) -> dict[str, Any]:
     """Return parts as text, data and the names of files; files are named, never fetched."""
-    from google.protobuf.json_format import MessageToDict  # noqa: PLC0415 - see a2a_card.read_card
+    from google.protobuf.json_format import MessageToDict  # noqa: PLC0415 - see a2a_card
 
     texts, data, files = [], [], []
     for part in parts:

@@ -131,7 +131,7 @@ def _is_of(task: Any, message_id: str) -> bool:
 
 
 def _mistakes() -> tuple[type[Exception], ...]:
-    """What the SDK raises of an answer that is an error, or none."""
+    """What the SDK raises of an answer that is an error, or no answer."""
     from a2a.utils.errors import A2AError  # noqa: PLC0415 - see a2a_card
     from google.protobuf.json_format import ParseError  # noqa: PLC0415 - see a2a_card
 
