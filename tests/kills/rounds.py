@@ -121,7 +121,7 @@ def _seconds(at: KillStage, begun: Begun, row: Row | None, killed_at: float) -> 
     """From the kill to the end of a trial: of its run, and for Teams to its reply."""
     if row is None or row["ended_at"] is None:
         return None
-    ends = [row["ended_at"] - at.ahead]
+    ends: list[float] = [row["ended_at"] - at.ahead]
     if begun.trial.way is Way.TEAMS:
         ends += at.replied_at(begun.name)
     return round(max(ends) - killed_at, 3)
