@@ -34,10 +34,10 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Policies", "policy", "admin:gateway_policy_changelist", "gateway.view_policy", ""),
             ("Data policies", "visibility_off", "admin:gateway_datapolicy_changelist", "gateway.view_datapolicy", ""),
             ("Cron triggers", "schedule", "admin:cron_crontrigger_changelist", "agents.view_agent", ""),
-            ("Teams bots", "forum", "admin:teams_teamsbot_changelist", "agents.view_agent", ""),
-            ("Sources", "library_books", "admin:sources_source_changelist", "agents.view_agent", ""),
             ("Webhook triggers", "webhook", "admin:webhooks_trigger_changelist", "agents.view_agent", ""),
+            ("Teams bots", "forum", "admin:teams_teamsbot_changelist", "agents.view_agent", ""),
             ("Teams people", "badge", "admin:teams_teamsperson_changelist", "agents.view_agent", ""),
+            ("Sources", "library_books", "admin:sources_source_changelist", "agents.view_agent", ""),
         ),
     ),
     (

@@ -31,7 +31,7 @@ class ArrivalAdmin(ListedAdmin):
     list_display = ("received", "state_told", "came_by", "who", "agent", "why", "run")
     list_filter = (ByWay, ByArrivalState, ByAgent)
     search_fields = ("source",)
-    search_help_text = "The id of a run, or as a whole a source: a trigger, a bot, a caller"
+    search_help_text = "A run's id, or a source in full"
     ordering = ARRIVAL_ORDER
     words_if_empty = "Nothing came in yet."
     words_if_not_found = "An arrival is forgotten 30 days after its end."
@@ -53,7 +53,8 @@ class ArrivalAdmin(ListedAdmin):
         asked = dict(asked_of(request, ("way", "state", "agent")))
         if term:
             asked["source"] = term
-        return narrowed_by(queryset, lambda: arrivals_led(asked), ARRIVAL_ORDER), False
+        found = narrowed_by(queryset, lambda: arrivals_led(asked), ARRIVAL_ORDER)
+        return found.defer("sealed"), False
 
     @admin.display(description="received")
     def received(self, arrival: Arrival) -> SafeString:

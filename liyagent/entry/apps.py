@@ -10,6 +10,7 @@ class EntryConfig(AppConfig):
 
     name = "liyagent.entry"
     label = "entry"
+    verbose_name = "Ways in"
 
     def ready(self) -> None:
         """Have each process look for arrivals that nobody started, and for what is to be handed on."""

@@ -75,10 +75,10 @@ class DeliveryList(ChangeList):  # type: ignore[misc]
 class DeliveryAdmin(ListedAdmin):
     """The outbox, newest first."""
 
-    list_display = ("number_told", "state_told", "what", "agent", "tried", "error", "since", "run")
+    list_display = ("number_told", "state_told", "what", "agent", "error", "since", "run")
     list_filter = (ByDeliveryState, ByWay, ByAgent)
     search_fields = ("run_id",)
-    search_help_text = "The id of a run, or as a whole a source: a trigger, a bot, a caller"
+    search_help_text = "A run's id, or a source in full"
     ordering = DELIVERY_ORDER
     words_if_empty = "Nothing is owed to anybody yet."
     words_if_not_found = (
@@ -122,15 +122,12 @@ class DeliveryAdmin(ListedAdmin):
         """Whose answer it is."""
         return cell(delivery.arrival.agent_key if delivery.arrival else "")
 
-    @admin.display(description="attempts")
-    def tried(self, delivery: Delivery) -> int:
-        """How often it was tried."""
-        return delivery.attempts
-
     @admin.display(description="last error")
     def error(self, delivery: Delivery) -> SafeString:
-        """Why it did not arrive; of one that was closed, why that."""
-        return short(delivery.closed_why or delivery.last_error)
+        """Why it did not arrive, of one that was closed why that, and how often it was tried."""
+        tried = f"{delivery.attempts} attempt{'' if delivery.attempts == 1 else 's'}"
+        told = short(delivery.closed_why or delivery.last_error)
+        return format_html('{} <span class="liy-age">{}</span>', told, tried)
 
     @admin.display(description="owed since")
     def since(self, delivery: Delivery) -> SafeString:

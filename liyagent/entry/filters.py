@@ -77,5 +77,5 @@ def asked_of(request: HttpRequest, names: Iterable[str]) -> Mapping[str, str]:
 def narrowed(rows: QuerySet[Any], led: Led, order: tuple[str, ...]) -> QuerySet[Any]:
     """Return the rows that an index leads to; with more than that asked, those that fit of the newest it leads to."""
     if not led.others:
-        return led.rows
+        return led.rows.order_by(*order)
     return rows.filter(pk__in=fitting_ids(led, order, most=MOST_LISTED))

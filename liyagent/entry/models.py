@@ -138,6 +138,7 @@ class Delivery(models.Model):
 
     class Meta:
         ordering = ("id",)
+        verbose_name_plural = "deliveries"
         constraints = (
             models.CheckConstraint(
                 name="entry_delivery_state", condition=Q(state__in=DeliveryState.values)

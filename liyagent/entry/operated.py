@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 
 from liyagent.access.permissions import OPERATE, VIEW_AGENT, VIEW_RUN
 from liyagent.core.console import NothingToSay, VerbAdmin
@@ -71,3 +72,13 @@ class SeenWithRuns(ReadOnlyAdmin):
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Whoever may see runs."""
         return request.user.has_perm(VIEW_RUN)
+
+
+class ShownAsArrival(SeenWithRuns):
+    """A list of arrivals of some ways; the page of one is that of any arrival."""
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Lead to the page of what came in."""
+        return HttpResponseRedirect(reverse("admin:entry_arrival_change", args=[object_id]))

@@ -54,7 +54,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
     `is_in_doubt`: an earlier sending may have arrived.
     """
 
-    source = serializers.SerializerMethodField()
+    source = serializers.SerializerMethodField()  # type: ignore[assignment]  # a column, and not the option of a field
     agent = serializers.SerializerMethodField()
     state = serializers.ChoiceField(choices=DeliveryState.choices)
     address = serializers.DictField(help_text="Where it goes, by what its way knows.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from liyagent.console import sidebar
 from tests.browser.browsing import HEIGHT, WIDTH, Console
 from tests.browser.scene import HOSTILE
 
@@ -18,6 +19,10 @@ ADDED = (
 pytest_plugins = ("tests.browser.browsing",)
 # The scene is set within the first test: two processes start, and one is lost.
 pytestmark = pytest.mark.timeout(300)
+WAYS = (
+    "cron/crontrigger/", "cron/cronfire/", "webhooks/trigger/", "webhooks/triggerarrival/", "teams/teamsbot/", "teams/teamsperson/",
+    "teams/teamsturn/", "copilot/conversation/", "copilot/turn/", "jobs/job/", "sources/source/",
+)  # fmt: skip
 SIDEBAR = "#nav-sidebar-apps a"
 LISTS = (
     "agents/agent", "gateway/toolserver", "gateway/tool", "gateway/policy", "gateway/datapolicy", "auth/user", "auth/group",
@@ -30,7 +35,7 @@ def test_every_page_of_the_sidebar_is_well(console: Console) -> None:
     links = console.page.eval_on_selector_all(
         SIDEBAR, "all => all.map(it => it.getAttribute('href'))"
     )
-    assert len(links) == 16
+    assert len(links) == len({*links}) == sum(len(items) for _, items in sidebar.SIDEBAR)
     for link in links:
         console.open(link, f"list-{link.strip('/').replace('/', '-')}")
 
@@ -43,6 +48,50 @@ def test_a_run_with_an_unknown_write_says_what_to_do(console: Console) -> None:
     assert page.locator("tr.liy-row-unknown").count() >= 1
     console.open(f"/admin/runs/run/{console.scene.answered}/change/", "run-answered")
     assert page.locator("#unknown").count() == 0
+
+
+def test_a_dead_letter_says_what_to_do_and_is_sent_again_by_a_person(console: Console) -> None:
+    page, filed = console.page, console.scene.ways
+    console.open("/admin/")
+    assert "Dead letters: 2" in page.inner_text("#letters")
+    console.open("/admin/entry/delivery/?state=given_up", "deliveries-given-up")
+    assert page.locator("#result_list tbody tr").count() == 2
+    console.open(f"/admin/entry/delivery/{filed.unconfirmed}/send-again/", "delivery-send-again")
+    assert "may appear twice" in page.inner_text("#content")
+    console.open(f"/admin/entry/delivery/{filed.unconfirmed}/change/", "delivery-unconfirmed")
+    console.open(f"/admin/entry/delivery/{filed.dead}/close/", "delivery-close")
+    console.open(f"/admin/entry/delivery/{filed.dead}/change/", "delivery-dead")
+    shown = page.inner_text("#stands")
+    assert "It was given up" in shown
+    assert "BotNotInConversationRoster" in shown
+    page.get_by_text("Send it again", exact=True).click()
+    page.wait_for_load_state("networkidle")
+    console.check("send again")
+    console.picture("delivery-send-again-dead")
+    page.set_viewport_size({"width": 390, "height": 844})
+    try:
+        console.open(f"/admin/entry/delivery/{filed.dead}/change/", "delivery-dead-phone")
+    finally:
+        page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+
+
+def test_what_came_in_leads_to_what_is_owed_for_it(console: Console) -> None:
+    page = console.page
+    console.open(f"/admin/entry/arrival/{console.scene.answered}/change/", "arrival")
+    assert page.locator("#owed tbody tr, #owed table tr").count() >= 3
+    page.locator("#owed a").nth(1).click()
+    page.wait_for_load_state("networkidle")
+    console.check("a delivery of an arrival")
+
+
+@pytest.mark.parametrize("address", WAYS)
+def test_each_page_of_the_ways_in_is_well(console: Console, address: str) -> None:
+    console.open(f"/admin/{address}", f"way-{address.strip('/').replace('/', '-')}")
+    links = console.page.locator("#result_list tbody th a")
+    if links.count():
+        console.open(
+            str(links.first.get_attribute("href")), f"row-{address.strip('/').replace('/', '-')}"
+        )
 
 
 def test_a_write_in_doubt_leads_to_its_line_and_to_a_page_of_its_own(console: Console) -> None:

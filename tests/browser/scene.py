@@ -14,6 +14,7 @@ import psycopg
 
 from liyagent.launcher.ephemeral import DATABASE
 from tests.browser.requests import file_requests
+from tests.browser.ways import Filed, file_ways
 from tests.processes.place import Place, open_place
 
 # What a page must show as it is written, and neither obey nor hide.
@@ -51,6 +52,7 @@ class Scene:
     answered: UUID
     tool: int
     requests: dict[str, UUID]
+    ways: Filed
 
 
 @contextmanager
@@ -72,6 +74,7 @@ def open_scene(directory: Path) -> Iterator[Scene]:
             connection.execute(WAITING, [f"the server answered 502 {HOSTILE}"])
             connection.execute(CONTAINED, [f"files twice {HOSTILE}", "triage-mixed"])
             connection.execute(WAITING_RUNS, [answered])
+            ways = file_ways(connection, answered=answered, unknown=unknown, hostile=HOSTILE)
             tool = connection.execute(
                 "SELECT id FROM gateway_tool WHERE name = 'create_issue'"
             ).fetchone()
@@ -86,6 +89,7 @@ def open_scene(directory: Path) -> Iterator[Scene]:
             answered=answered,
             tool=tool[0],
             requests=requests,
+            ways=ways,
         )
 
 

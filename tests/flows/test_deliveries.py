@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from liyagent.access.keys import DatabaseNow
 from liyagent.core.errors import BadInput, Conflict
@@ -225,6 +227,11 @@ def test_the_console_shows_what_came_in_and_what_is_owed(browser: Client) -> Non
         assert found in rows, path
         assert not_found not in rows.partition("</table>")[0], path
     assert "result_list" not in page(browser, "/admin/entry/delivery/?state=nothing")
+    newest_first = page(browser, "/admin/entry/delivery/").partition('id="result_list"')[2]
+    assert newest_first.index(other) < newest_first.index(run_id)
+    with CaptureQueriesContext(connection) as queries:
+        page(browser, "/admin/entry/arrival/?way=teams")
+    assert "sealed" not in str([it["sql"] for it in queries if "entry_arrival" in it["sql"] and " IS NOT NULL" not in it["sql"]])  # fmt: skip
     shown = page(browser, f"/admin/entry/arrival/{run_id}/change/")
     assert "not started yet" in shown
     assert "HTTP 404: gone" in shown
@@ -280,7 +287,9 @@ def test_who_may_not_operate_sees_no_way_to_send_it_again(fresh_db: FreshDatabas
     path = f"/admin/entry/delivery/{dead_id()}"
     assert "for those who may operate" in page(client, f"{path}/change/")
     for verb in ("send-again", "close"):
-        assert client.post(f"{path}/{verb}/", {"confirmed": "yes", "reason": "x"}).status_code == 403
+        assert (
+            client.post(f"{path}/{verb}/", {"confirmed": "yes", "reason": "x"}).status_code == 403
+        )
     assert dead_id()
 
 
@@ -298,3 +307,11 @@ def test_the_page_of_a_run_leads_to_what_came_in(world: World, operator: Api) ->
     shown = page(client, f"/admin/runs/run/{arrived.run_id}/change/")
     assert f"/admin/entry/arrival/{arrived.run_id}/change/" in shown
     assert f"/admin/entry/delivery/?q={arrived.run_id}" in shown
+
+
+@pytest.mark.parametrize("room", ["cron/cronfire", "webhooks/triggerarrival"])
+def test_the_page_of_a_fire_or_a_call_is_that_of_what_came_in(browser: Client, room: str) -> None:
+    run_id = come(1, way=room.partition("/")[0])
+    answer = browser.get(f"/admin/{room}/{run_id}/change/", follow=True)
+    assert answer.redirect_chain[0][0] == f"/admin/entry/arrival/{run_id}/change/"
+    assert "What is owed for it" in answer.content.decode()

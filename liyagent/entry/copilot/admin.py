@@ -29,6 +29,7 @@ class ConversationAdmin(SeenWithRuns):
     search_fields = ("owner__exact",)
     search_help_text = "The name of a user, as a whole."
     words_if_empty = "Nobody has talked with an agent yet."
+    fields = ("person", "agent", "title", "mission", "count", "its_turns", "begun", "last")
 
     @admin.display(description="begun")
     def begun(self, conversation: Conversation) -> SafeString:
@@ -55,7 +56,7 @@ class ConversationAdmin(SeenWithRuns):
         """When something was asked last."""
         return when(conversation.changed_at)
 
-    @admin.display(description="")
+    @admin.display(description="what was asked")
     def its_turns(self, conversation: Conversation) -> SafeString:
         """Lead to its turns."""
         address = reverse("admin:copilot_turn_changelist")
@@ -71,6 +72,7 @@ class TurnAdmin(SeenWithRuns):
     search_help_text = "The id of a conversation."
     ordering = ("-id",)
     words_if_empty = "Nothing was asked yet."
+    fields = ("conversation", "number", "state", "run", "told_before", "asked", "ended")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
         """Leave the words in the database."""
@@ -91,6 +93,17 @@ class TurnAdmin(SeenWithRuns):
     def asked(self, turn: Turn) -> SafeString:
         """When it was asked."""
         return when(turn.asked_at)
+
+    @admin.display(description="ended")
+    def ended(self, turn: Turn) -> SafeString:
+        """When its run ended."""
+        return when(turn.ended_at)
+
+    @admin.display(description="earlier turns")
+    def told_before(self, turn: Turn) -> str:
+        """How many of them its run was told."""
+        left_out = f"; {turn.left_out} were left out" if turn.left_out else ""
+        return f"its run was told {turn.given}{left_out}"
 
     @admin.display(description="state")
     def state(self, turn: Turn) -> SafeString:

@@ -23,7 +23,7 @@ from liyagent.entry.cron.fires import kind_of, last_fires, slot_of
 from liyagent.entry.cron.models import CronFire, CronTrigger
 from liyagent.entry.cron.run_now import run_now
 from liyagent.entry.cron.triggers import CHECKS, remove_trigger, save_trigger
-from liyagent.entry.operated import OperatedAdmin, SeenWithRuns, saver_in
+from liyagent.entry.operated import OperatedAdmin, ShownAsArrival, saver_in
 
 COLOURS = {"answered": GOOD, "skipped": WARN, "refused": BAD, "started": QUIET, "received": QUIET}
 
@@ -113,7 +113,7 @@ class CronTriggerAdmin(OperatedAdmin):
     @admin.display(description="schedule")
     def slots(self, trigger: CronTrigger) -> SafeString:
         """When, and in which zone."""
-        return format_html('<span class="liy-mono">{}</span> {}', cell(trigger.schedule), cell(trigger.timezone))  # fmt: skip
+        return format_html('<span class="liy-mono">{}</span> <span class="liy-age">{}</span>', cell(trigger.schedule), cell(trigger.timezone))  # fmt: skip
 
     @admin.display(description="next")
     def next_fire(self, trigger: CronTrigger) -> SafeString:
@@ -209,7 +209,7 @@ class CronTriggerAdmin(OperatedAdmin):
 
 
 @admin.register(CronFire)
-class CronFireAdmin(SeenWithRuns):
+class CronFireAdmin(ShownAsArrival):
     """What became of each slot, without any words: those are the run's."""
 
     list_display = ("trigger", "slot", "came_of_it", "run", "why", "received")

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from liyagent.entry.cron.fires import kind_of, slot_of
 from liyagent.entry.cron.models import CronFire, CronTrigger, Overlap
+from liyagent.entry.models import Arrival
 
 
 class CronTriggerInput(serializers.Serializer[Any]):
@@ -24,7 +25,7 @@ class CronTriggerInput(serializers.Serializer[Any]):
     started_by = serializers.CharField(required=False, allow_blank=True)
 
 
-class CronFireSerializer(serializers.ModelSerializer[CronFire]):
+class CronFireSerializer(serializers.ModelSerializer[Arrival]):
     """A fire: the slot, what became of it, and the run that it is where it was started."""
 
     kind = serializers.SerializerMethodField()
@@ -46,11 +47,11 @@ class CronFireSerializer(serializers.ModelSerializer[CronFire]):
         )
         read_only_fields = fields
 
-    def get_kind(self, fire: CronFire) -> str:
+    def get_kind(self, fire: Arrival) -> str:
         """Say what it is: slot, manual or missed."""
         return kind_of(fire)
 
-    def get_slot(self, fire: CronFire) -> str | None:
+    def get_slot(self, fire: Arrival) -> str | None:
         """Name the slot."""
         return slot_of(fire)
 

@@ -21,7 +21,7 @@ from liyagent.core.moments import when
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
 from liyagent.core.tables import cell, visible
 from liyagent.entry.models import ArrivalState
-from liyagent.entry.operated import OperatedAdmin, SeenWithRuns, saver_in
+from liyagent.entry.operated import OperatedAdmin, ShownAsArrival, saver_in
 from liyagent.entry.webhooks.fields import CHECKS
 from liyagent.entry.webhooks.mapping import Fitted
 from liyagent.entry.webhooks.models import Kind, Trigger, TriggerArrival
@@ -172,7 +172,7 @@ class TriggerAdmin(OperatedAdmin):
 
 
 @admin.register(TriggerArrival)
-class TriggerArrivalAdmin(SeenWithRuns):
+class TriggerArrivalAdmin(ShownAsArrival):
     """What triggers let in, without any words: those are the run's."""
 
     list_display = ("received", "trigger", "delivery", "state_told", "why", "run")

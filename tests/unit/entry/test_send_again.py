@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -63,10 +64,11 @@ def test_one_that_is_not_given_up_is_left_as_it_is(
 ) -> None:
     one = given_up(world, far)
     world.sql("UPDATE entry_delivery SET state = %s", state)
-    for verb in (
+    verbs: list[Callable[[], object]] = [
         lambda: send_again(delivery_id=one.id, actor="olga", may_appear_twice=True),
         lambda: close_delivery(delivery_id=one.id, actor="olga", reason="old"),
-    ):
+    ]
+    for verb in verbs:
         with pytest.raises(DeliveryIsNot, match=words):
             verb()
     assert Delivery.objects.get().state == state
