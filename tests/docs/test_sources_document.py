@@ -26,7 +26,9 @@ def test_each_line_of_the_document_does_what_it_says(world: World, tmp_path: Pat
     monkeypatch.setattr(settings, "LIYAGENT", conf)
     monkeypatch.setattr(OWN, "holder", world.process().holder)
     (tmp_path / "printers.md").write_text("# Printers\nPull the paper out.")
-    save, sync, listed, documents, tools, jobs, failed, remove = commands_of("sources.md")
+    save, sync, listed, documents, tools, nightly, never_again, jobs, failed, remove = commands_of(
+        "sources.md"
+    )
     shell = Shell(places={"/srv/docs": str(tmp_path)})
     shell.type(save)
     shell.type(sync)
@@ -40,6 +42,12 @@ def test_each_line_of_the_document_does_what_it_says(world: World, tmp_path: Pat
     assert "documents/search" in shell.said[tools]
     assert re.search(r"source_sync +handbook +done +1 +1", shell.said[jobs])
     assert "handbook" not in shell.said[failed]
+    shell.type(nightly)
+    source = Source.objects.get()
+    assert (source.schedule, source.timezone) == ("30 2 * * *", "Europe/Berlin")
+    assert source.next_slot is not None
+    shell.type(never_again)
+    assert Source.objects.get().next_slot is None
     shell.type(remove)
     assert not Source.objects.exists()
     assert not Document.objects.exists()

@@ -70,7 +70,7 @@ class FineTuningEndpoint:
 
     def make_file(self, name: str, content: bytes) -> dict[str, Any]:
         with self.lock:
-            made = {"id": f"file-{len(self.contents) + 1}", "object": "file", "filename": name, "purpose": "fine-tune", "bytes": len(content)}  # fmt: skip
+            made: dict[str, Any] = {"id": f"file-{len(self.contents) + 1}", "object": "file", "filename": name, "purpose": "fine-tune", "bytes": len(content)}  # fmt: skip
             self.files[made["id"]] = made
             self.contents[made["id"]] = content
         self.on_made("file")
@@ -78,7 +78,7 @@ class FineTuningEndpoint:
 
     def make_job(self, asked: dict[str, Any]) -> dict[str, Any]:
         with self.lock:
-            made = {
+            made: dict[str, Any] = {
                 "id": f"ftjob-{len(self.jobs) + 1}",
                 "object": "fine_tuning.job",
                 "status": "validating_files",
@@ -169,8 +169,10 @@ def _got(endpoint: FineTuningEndpoint, path: str, query: dict[str, str]) -> dict
 def _posted(endpoint: FineTuningEndpoint, path: str, body: bytes, headers: Any) -> dict[str, Any] | None:  # fmt: skip
     if path == "/files":
         form = BytesParser(policy=HTTP).parsebytes(f"Content-Type: {headers['content-type']}\r\n\r\n".encode() + body)  # fmt: skip
-        part = next(it for it in form.iter_parts() if it.get_filename())  # type: ignore[attr-defined]
-        return endpoint.make_file(part.get_filename(), part.get_payload(decode=True))
+        part = next(it for it in form.walk() if it.get_filename())
+        content = part.get_payload(decode=True)
+        assert isinstance(content, bytes)
+        return endpoint.make_file(part.get_filename() or "", content)
     if path == JOBS:
         return endpoint.make_job(json.loads(body))
     return endpoint.cancel(path.removeprefix(f"{JOBS}/").removesuffix("/cancel"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -44,6 +45,7 @@ def test_it_is_trained_shown_asked_and_removed(operator: Api) -> None:
 
 
 def test_what_cannot_be_used_is_told(operator: Api, reader: Api) -> None:
+    wrong: Any
     for wrong in ({}, [], {"examples": []}, {"examples": GIVEN, "runs": {}}, {"x": 1}, {"examples": [{"text": 1}]}):  # fmt: skip
         assert operator.post(f"{ONE}/train", wrong).status == 400
     assert operator.post(f"{ONE}/train", {"runs": {}}).status == 403

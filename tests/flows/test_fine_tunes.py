@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -50,6 +51,7 @@ def test_who_may_not_read_words_sends_none(operator: Api, reader: Api, stranger:
 
 
 def test_what_cannot_be_asked_for_is_told(reader: Api, endpoint: FineTuningEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    wrong: Any
     for wrong in ({}, [], {**BODY, "colour": 1}, {**BODY, "model": 7}, {**BODY, "since": "soon"}, {**BODY, "endpoint_of": "triage"}):  # fmt: skip
         assert reader.post(ALL, wrong).status == 400
     assert reader.post(ALL, {**BODY, "agent": "none"}).status == 404

@@ -57,7 +57,7 @@ class ClassifierTrain(GuardedView):
     @extend_schema(request=TrainingRequest, responses={HTTPStatus.ACCEPTED: AskedSerializer})
     def post(self, request: Request, key: str) -> Response:
         """Ask for one more version; 202 once it is stored. Of runs it takes `transcripts.content.read` as well."""
-        given = request.data
+        given: Any = request.data
         if not isinstance(given, dict) or len(given) != 1 or not set(given) <= {"examples", "runs"}:
             raise BadInput("the body wants an object with either examples or runs")
         stamp = current_stamp()

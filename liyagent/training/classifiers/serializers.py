@@ -15,7 +15,7 @@ class ExampleInput(serializers.Serializer[Any]):
     """One example."""
 
     text = Words()
-    label = Words()
+    label = Words()  # type: ignore[assignment]  # the name of a field, not of ours
 
 
 class RunsInput(StrictSerializer):
@@ -43,7 +43,7 @@ class TextInput(StrictSerializer):
 class LikelySerializer(serializers.Serializer[Any]):
     """A label and its probability, from 0 to 1."""
 
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # as above
     probability = serializers.FloatField()
 
 
@@ -52,7 +52,7 @@ class ClassifiedSerializer(serializers.Serializer[Any]):
 
     classifier = serializers.CharField()
     version = serializers.IntegerField()
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # as above
     likeliest = LikelySerializer(many=True)
 
 

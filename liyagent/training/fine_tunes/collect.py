@@ -72,7 +72,7 @@ def collect(wanted: Wanted, found: Found) -> Iterator[list[Line]]:
         runs = list(rows[:TOGETHER])
         if not runs:
             return
-        made = []
+        made: list[Line] = []
         for run in runs:
             if found.lines >= MOST_LINES or found.bytes >= MOST_BYTES:
                 rest = max(found.total - found.looked_at, 0)

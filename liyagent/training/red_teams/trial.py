@@ -130,7 +130,7 @@ class Trial:
 
     def _may_ask(self) -> bool:
         params = self.job.params
-        return self.calls < params["most_calls"] and self.tokens < params["most_tokens"]
+        return bool(self.calls < params["most_calls"] and self.tokens < params["most_tokens"])
 
     def _with_posture(self, why: str) -> str:
         """What stands between such a call and the world in a real run."""

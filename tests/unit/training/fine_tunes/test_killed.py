@@ -16,7 +16,7 @@ from tests.unit.training.conftest import School
 from tests.unit.training.fine_tunes.conftest import asked
 
 ROOT = Path(__file__).parents[4]
-SECONDS = 30.0
+SECONDS = 90.0
 
 
 def killed(school: School, endpoint: FineTuningEndpoint, at: str) -> Job:
@@ -47,7 +47,7 @@ def killed(school: School, endpoint: FineTuningEndpoint, at: str) -> Job:
     return job
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.promise("CR-06")
 @pytest.mark.parametrize("at", ["collect", "file", "file made", "job made", "watch"])
 def test_one_file_and_one_job_whenever_its_process_is_killed(
@@ -63,7 +63,7 @@ def test_one_file_and_one_job_whenever_its_process_is_killed(
     assert job.result["fine_tuned_model"] == endpoint.jobs["ftjob-1"]["fine_tuned_model"]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.promise("CR-06")
 def test_what_nobody_can_tell_of_is_no_second_job_but_a_reason(
     school: School, endpoint: FineTuningEndpoint, monkeypatch: pytest.MonkeyPatch

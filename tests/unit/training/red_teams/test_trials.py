@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -189,9 +190,10 @@ def test_one_whose_process_stops_ends_interrupted_with_what_was_found(school: Sc
 
 
 def test_what_cannot_be_tried_is_told(school: School, model: Asked) -> None:
+    wrong: dict[str, Any]
     for wrong in ({"only": ["none"]}, {"most_calls": 0}, {"most_calls": 501}, {"most_tokens": 0}):
         with pytest.raises(BadInput):
-            ask_red_team("triage", asked_by="olga", **wrong)  # type: ignore[arg-type]
+            ask_red_team("triage", asked_by="olga", **wrong)
     job = ask_red_team("triage", asked_by="olga").job
     contain_agent("triage", actor="olga", reason="odd")
     school.work()

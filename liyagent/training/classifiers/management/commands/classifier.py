@@ -74,7 +74,7 @@ class Command(BaseCommand):
 
 
 def _examples(path: str) -> list[tuple[str, str]]:
-    given = []
+    given: list[Any] = []
     for number, line in enumerate(read_text(Path(path)).splitlines(), start=1):
         if not line.strip():
             continue
