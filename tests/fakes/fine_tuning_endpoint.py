@@ -19,6 +19,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 JOBS = "/fine_tuning/jobs"
+TAKEN = ("model", "training_file", "suffix", "metadata")
 ENDED = ("succeeded", "failed", "cancelled")
 
 
@@ -84,10 +85,7 @@ class FineTuningEndpoint:
                 "status": "validating_files",
                 "fine_tuned_model": None,
                 "error": None,
-                **{
-                    name: asked.get(name)
-                    for name in ("model", "training_file", "suffix", "metadata")
-                },  # fmt: skip
+                **{name: asked.get(name) for name in TAKEN},
             }
             self.jobs[made["id"]] = made
         self.on_made("job")
