@@ -7,12 +7,14 @@ from importlib import import_module
 from typing import Any
 
 from liyagent.core.errors import LiyagentError
-from liyagent.gateway.a2a_agents import Agents
-from liyagent.gateway.a2a_card import tools_of
+from liyagent.gateway.a2a_card import Card, tools_of
 from liyagent.gateway.contracts import Address
 from liyagent.gateway.mcp_session import CatalogueUnreadable, Look
 from liyagent.gateway.outcome import MaySend, Outcome, Payload
 from liyagent.gateway.running import Running
+
+# What speaks the SDK's language; imported by who asks an agent first.
+AGENTS = "liyagent.gateway.a2a_agents"
 
 
 def call(address: Address, payload: Payload, may_send: MaySend) -> Outcome:
@@ -23,7 +25,8 @@ def call(address: Address, payload: Payload, may_send: MaySend) -> Outcome:
     """
     warm_up()
     portal, agents = _running.get()
-    return portal.call(agents.call, address, payload, may_send)
+    outcome: Outcome = portal.call(agents.call, address, payload, may_send)
+    return outcome
 
 
 def open_way(address: Address) -> None:
@@ -48,6 +51,7 @@ def look(address: Address) -> Look:
     """Return what its card says now. Raises `CatalogueUnreadable`, `TokenRefused`, `BadInput`."""
     warm_up()
     portal, agents = _running.get()
+    card: Card
     card, seconds = portal.call(agents.look, address)
     return Look(protocol=f"A2A {card.version}", tools=tools_of(card), token_seconds=seconds)
 
@@ -58,12 +62,14 @@ def abandon(step_keys: Collection[str]) -> int:
     if running is None:
         return 0
     portal, agents = running
-    return portal.call(agents.interrupt, frozenset(step_keys))
+    shut: int = portal.call(agents.interrupt, frozenset(step_keys))
+    return shut
 
 
 def warm_up() -> None:
-    """Import the SDK, in the thread that needs it: it takes a second, which the event loop has not."""
+    """Import the SDK, in the thread that needs it: it takes a second and 25 MB, which a process that asks nobody saves."""
     import_module("a2a.client")
+    import_module(AGENTS)
 
 
 def close_all() -> None:
@@ -71,8 +77,8 @@ def close_all() -> None:
     _running.close()
 
 
-async def _agents() -> Agents:
-    return Agents()
+async def _agents() -> Any:
+    return import_module(AGENTS).Agents()
 
 
-_running = Running("a2a", _agents)
+_running: Running[Any] = Running("a2a", _agents)

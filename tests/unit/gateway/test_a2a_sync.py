@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -190,3 +192,10 @@ def test_an_agent_is_added_at_the_shell(
     call_command("servers", "add", "disks", agent.url, "--transport=a2a")
     assert "ask" in capsys.readouterr().out
     assert ToolServer.objects.get().transport == "a2a"
+
+
+def test_a_process_that_asks_no_agent_does_not_pay_for_the_sdk() -> None:
+    told = "import sys; print({'a2a', 'httpx', 'mcp', 'liyagent.gateway.a2a'} & set(sys.modules))"
+    command = [sys.executable, "manage.py", "shell", "--no-imports", "-c", told]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert said.strip() == "{'liyagent.gateway.a2a'}"
