@@ -21,7 +21,7 @@ class ArrivalSerializer(serializers.ModelSerializer[Arrival]):
     """
 
     agent = serializers.CharField(source="agent_key")
-    state = serializers.ChoiceField(choices=ArrivalState.choices)
+    state = serializers.CharField(help_text=", ".join(ArrivalState.values))
 
     class Meta:
         model = Arrival
@@ -56,7 +56,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
 
     source = serializers.SerializerMethodField()  # type: ignore[assignment]  # a column, and not the option of a field
     agent = serializers.SerializerMethodField()
-    state = serializers.ChoiceField(choices=DeliveryState.choices)
+    state = serializers.CharField(help_text=", ".join(DeliveryState.values))
     address = serializers.DictField(help_text="Where it goes, by what its way knows.")
     is_in_doubt = serializers.SerializerMethodField()
 

@@ -29,7 +29,7 @@ class RedTeamInput(StrictSerializer):
     most_tokens = serializers.IntegerField(min_value=1, max_value=MOST_TOKENS, default=TOKENS)
 
 
-class SaidSerializer(serializers.Serializer[Any]):
+class SpokenSerializer(serializers.Serializer[Any]):
     """One message of the evidence."""
 
     role = serializers.CharField()
@@ -52,7 +52,7 @@ class FindingSerializer(serializers.ModelSerializer[Finding]):
         """Return what the agent was asked."""
         return task_of(finding)
 
-    @extend_schema_field(SaidSerializer(many=True, allow_null=True))
+    @extend_schema_field(SpokenSerializer(many=True, allow_null=True))
     def get_evidence(self, finding: Finding) -> Any:
         """Return what was said."""
         return evidence_of(finding) if self.context["may_read"] else None
