@@ -6,7 +6,7 @@ from tests.guards.guard import Guard
 
 ROOM = "liyagent/entry/cron/"
 TESTS = "tests/unit/entry/cron/"
-FIRING, SCHEDULE, TRIGGERS = f"{TESTS}test_firing.py::", f"{TESTS}test_schedule.py::", f"{TESTS}test_triggers.py::"  # fmt: skip
+FIRING, SCHEDULE, TRIGGERS = f"{TESTS}test_firing.py::", "tests/unit/core/test_schedule.py::", f"{TESTS}test_triggers.py::"  # fmt: skip
 NIGHT = f"{SCHEDULE}test_over_a_change_of_clocks_each_slot_comes_once"
 DYING = f"{FIRING}test_a_process_that_dies_around_a_fire_has_done_all_of_it_or_nothing"
 
@@ -93,28 +93,28 @@ CRON: tuple[Guard, ...] = (
     ),
     Guard(
         name="a time that comes twice is its first",
-        file=f"{ROOM}schedule.py",
+        file="liyagent/core/schedule.py",
         search="        yield instants[0]\n",
         replace="        yield from instants\n",
         tests=(NIGHT,),
     ),
     Guard(
         name="a time that does not exist is the next that does",
-        file=f"{ROOM}schedule.py",
+        file="liyagent/core/schedule.py",
         search="        while not (instants := _instants(there, zone)):\n            there += MINUTE\n        yield instants[0]\n",
         replace="        yield from _instants(there, zone)[:1]\n",
         tests=(NIGHT,),
     ),
     Guard(
         name="open hours follow real time",
-        file=f"{ROOM}schedule.py",
+        file="liyagent/core/schedule.py",
         search='follows_real_time = line.split()[1].startswith("*")',
         replace='follows_real_time = line == ""',
         tests=(NIGHT,),
     ),
     Guard(
         name="six fields are refused",
-        file=f"{ROOM}schedule.py",
+        file="liyagent/core/schedule.py",
         search="    if len(fields) == 6:",
         replace="    if len(fields) == 60:",
         tests=(f"{SCHEDULE}test_a_line_that_cannot_be_kept_is_refused_with_what_to_write",),

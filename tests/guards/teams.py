@@ -114,7 +114,7 @@ TEAMS: tuple[Guard, ...] = (
     ),
     Guard(
         name="others are named by who keeps users alone",
-        file=f"{ROOM}whom.py",
+        file="liyagent/entry/whom.py",
         search="    if name != saver.username and not saver.may_name_others:",
         replace="    if name != saver.username and not name:",
         tests=(
