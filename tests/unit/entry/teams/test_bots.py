@@ -8,9 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from liyagent.core.errors import BadInput, Conflict
+from liyagent.entry.errors import MayNotName
 from liyagent.entry.teams.bots import BotInvalid, find_bot, remove_bot, save_bot, switch_bot
 from liyagent.entry.teams.check import BotAmiss, check_bot
-from liyagent.entry.errors import MayNotName
 from liyagent.entry.teams.errors import AppTaken, BotUnknown, PersonUnknown
 from liyagent.entry.teams.models import CLOUD_METADATA, TeamsBot, TeamsPerson
 from liyagent.entry.teams.people import remove_person, save_person
