@@ -186,6 +186,11 @@ def receive_from(url: str) -> None:
         raise ServiceForbidden
 
 
+def read_signing_keys(url: str) -> None:
+    """What vouches for who calls a bot."""
+    read_keys(url)
+
+
 def fetch_bots_token(url: str) -> None:
     """What a bot does before it speaks."""
     bot = TeamsBot(app_id=str(uuid4()), token_url=url, secret_env="SSRF_TEST_SECRET", scope="s")
@@ -220,7 +225,7 @@ PLACES: dict[str, tuple[Callable[[str], None], tuple[Callable[[str], None], ...]
     "agents.Agent.base_url": (save_base_url, (ask_model("openai"), ask_model("anthropic"))),
     "gateway.ToolServer.url": (save_server_url, (read_catalogue,)),
     "gateway.ToolServer.oauth_token_url": (save_token_url, (fetch_token,)),
-    "teams.TeamsBot.metadata_url": (save_bot_with("metadata_url"), (read_keys,)),
+    "teams.TeamsBot.metadata_url": (save_bot_with("metadata_url"), (read_signing_keys,)),
     "teams.TeamsBot.token_url": (save_bot_with("token_url"), (fetch_bots_token,)),
     "teams.TeamsTurn.service_url": (receive_from, (answer_in_teams,)),
     "a2a.PushConfig.url": (want_pushes, ()),

@@ -175,11 +175,17 @@ def _send_again(visit: Visit, facts: Facts, url: str) -> None:
     if visit.is_answered or (not visit.resends and facts.arrivals()):
         return
     until = time.monotonic() + END_SECONDS
-    while not visit.is_answered and time.monotonic() < until:
+    while time.monotonic() < until:
         with suppress(*NO_ANSWER):
             visit.send(url)
-        if not visit.is_answered:
-            time.sleep(AGAIN_SECONDS)
+        if _is_taken_on(visit):
+            return
+        time.sleep(AGAIN_SECONDS)
+
+
+def _is_taken_on(visit: Visit) -> bool:
+    """Whether it is by now: sending changes it."""
+    return visit.is_answered
 
 
 def _follow(ground: Ground, visit: Visit, facts: Facts, url: str) -> None:

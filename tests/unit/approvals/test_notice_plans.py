@@ -28,7 +28,7 @@ UPDATE approvals_notice SET state = 'delivered', settled_at = liyagent_now() - i
 UPDATE approvals_approval SET remind_at = liyagent_now()
     WHERE id IN (SELECT id FROM approvals_approval WHERE remind_at IS NOT NULL ORDER BY id LIMIT 20)
 """
-LOOKS = {
+LOOKS: dict[str, tuple[str, list[Any]]] = {
     "claim": (OUTBOX.claim_statement, [LEASE_SECONDS, None]),
     "remind": (REMIND, [200]),
     "forget delivered": (outbox.FORGET_DELIVERED, [7, 20]),
@@ -50,8 +50,8 @@ def many(held: World) -> World:
 
 
 def test_each_look_reads_what_is_due_by_an_index(many: World) -> None:
-    for name, look in LOOKS.items():
-        plan = plan_of(many.url, *look)
+    for name, (statement, values) in LOOKS.items():
+        plan = plan_of(many.url, statement, values)
         shown = "\n".join((name, *plan))
         assert "Seq Scan on approvals_" not in shown, shown
         assert max(map(touched, plan)) <= FEW, shown
