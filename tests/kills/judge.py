@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from liyagent.demo.judge import Kind, Request, Verdict, WriteShown
+from liyagent.demo.judge import KIND_OF_VENDOR, Kind, Request, Verdict, WriteShown
 from liyagent.demo.judge import judge as judge_writes
 from tests.kills.plan import Way
+from tests.kills.scripts import answer_of
 
 ENDED_STATE, ANSWERED = "ended", "answered"
 LONGEST_RECOVERY_SECONDS = 15.0
@@ -24,6 +25,8 @@ class Kinds(StrEnum):
     LOST = "lost: a record that never reached its end"
     FAILED = "lost: a record that ended failed"
     NO_REPLY = "lost: a Teams turn that ended with no reply"
+    OWED = "lost: something owed that was never handed on"
+    LEFT_OUT = "lost: a write that was never made"
     INCIDENT = "duplicate: more than one incident of one create"
     COMMENT = "duplicate: a comment more than once"
     CHANGE = "duplicate: a change more than once"
@@ -40,6 +43,9 @@ class Kinds(StrEnum):
     SLOW = f"slow: recovered later than {LONGEST_RECOVERY_SECONDS:g} s after the kill"
 
 
+OF_VENDOR = {"incident": Kinds.INCIDENT, "jira": Kinds.COMMENT, "servicenow": Kinds.CHANGE}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """One way in which it broke, and of what."""
@@ -52,8 +58,9 @@ class Fault:
 class TrialShown:
     """A trial as our records show it at the end. `run_id` is empty where no record was ever kept.
 
-    `told`: the ids that whoever began it was told. `recovery`: seconds from the kill to its end, None where it was not
-    caught in flight.
+    `outcome` is what the arrival says of its end, `status` what the run says itself. `owed`: deliveries that are not
+    delivered. `asked`: the writes that its run is to make. `told`: the ids that whoever began it was told. `recovery`:
+    seconds from the kill to its end, None where it was not caught in flight.
     """
 
     name: str
@@ -61,6 +68,9 @@ class TrialShown:
     run_id: str
     state: str = ENDED_STATE
     outcome: str = ANSWERED
+    status: str = ANSWERED
+    owed: int = 0
+    asked: int = 0
     losses: int = 0
     told: frozenset[str] = frozenset()
     recovery: float | None = None
@@ -102,12 +112,13 @@ def judge(
     messages: Sequence[MessageShown],
     placeholder: str,
 ) -> Judged:
-    """Judge trials that have had their time. `runs` are all that came in by these ways, whether an entry knows them or not."""
+    """Judge trials that have had their time. `runs` are all that came in by these ways, whether a trial knows them or not."""
     verdict = judge_writes(runs=(), writes=writes, requests=requests)
     known = {it.run_id for it in trials}
     faults = [fault for it in trials for fault in _faults_of(it)]
     faults += _replied(trials, messages, placeholder)
     faults += _written(verdict, requests)
+    faults += _left_out(trials, verdict, requests)
     faults += [Fault(kind=Kinds.STRAY, of=f"run {it}") for it in runs if it not in known]
     faults += [
         Fault(kind=Kinds.STRAY, of=f"{it.marker} at {it.vendor}")
@@ -126,15 +137,20 @@ def _faults_of(trial: TrialShown) -> list[Fault]:
     kinds = []
     if not trial.run_id or trial.state not in {ENDED_STATE, "refused", "skipped"}:
         kinds.append(Kinds.LOST)
-    elif (trial.state, trial.outcome) != (ENDED_STATE, ANSWERED):
+    elif (trial.state, trial.outcome, trial.status) != (ENDED_STATE, ANSWERED, ANSWERED):
         kinds.append(Kinds.FAILED)
+    if trial.owed:
+        kinds.append(Kinds.OWED)
     if trial.told - {trial.run_id}:
         kinds.append(Kinds.RUN)
     if trial.losses > 1:
         kinds.append(Kinds.CHARGED)
     if trial.recovery is not None and trial.recovery > LONGEST_RECOVERY_SECONDS:
         kinds.append(Kinds.SLOW)
-    how = f": {trial.state} {trial.outcome}, {trial.losses} losses, recovery {trial.recovery}"
+    how = (
+        f": {trial.state} {trial.outcome}, its run {trial.status}, {trial.owed} owed, {trial.losses} losses, "
+        f"recovery {trial.recovery}"
+    )
     return [Fault(kind=it, of=of + how) for it in kinds]
 
 
@@ -155,15 +171,21 @@ def _replied(
         turn = turns.get(it.replies_to)
         if turn is None:
             faults.append(Fault(kind=Kinds.STRAY, of=f"message {it.id}"))
-        elif not all(text == placeholder or turn.run_id in text for text in it.texts):
+        elif not set(it.texts) <= {placeholder, answer_of(turn.run_id)}:
             faults.append(Fault(kind=Kinds.ANSWER, of=f"message {it.id}: {it.texts}"))
     return faults
 
 
-def _written(verdict: Verdict, requests: Iterable[Request]) -> list[Fault]:
+def _written(verdict: Verdict, requests: Sequence[Request]) -> list[Fault]:
     vendors = {it.marker: it.vendor for it in requests}
-    of_vendor = {"incident": Kinds.INCIDENT, "jira": Kinds.COMMENT, "servicenow": Kinds.CHANGE}
-    faults = [Fault(kind=of_vendor[vendors[it]], of=it) for it in verdict.duplicates]
+    faults = [Fault(kind=OF_VENDOR[vendors[it]], of=it) for it in verdict.duplicates]
+    # Without a key the vendor may let each of them take effect: sent more than once is once too often.
+    times = Counter((it.vendor, it.marker) for it in requests)
+    faults += [
+        Fault(kind=OF_VENDOR[vendor], of=f"{marker}: sent {count} times")
+        for (vendor, marker), count in times.items()
+        if count > 1 and KIND_OF_VENDOR[vendor] is not Kind.KEYED
+    ]
     for kind, found in (
         (Kinds.MISSING, verdict.missing),
         (Kinds.HIDDEN, verdict.hidden),
@@ -179,3 +201,17 @@ def _written(verdict: Verdict, requests: Iterable[Request]) -> list[Fault]:
         if not it.is_allowed
     ]
     return faults
+
+
+def _left_out(
+    trials: Iterable[TrialShown], verdict: Verdict, requests: Iterable[Request]
+) -> list[Fault]:
+    """What a run was to write is on a ledger, or a person was told that nobody knows."""
+    there = {it.marker for it in requests if it.effect is not None}
+    made = Counter(it.partition("/")[0] for it in there)
+    made.update(it.write.run_id for it in verdict.unknown if not it.took_effect)
+    return [
+        Fault(kind=Kinds.LEFT_OUT, of=f"{it.way} {it.name}, run {it.run_id}: {made[it.run_id]} of {it.asked}")
+        for it in trials
+        if it.status == ANSWERED and made[it.run_id] < it.asked
+    ]  # fmt: skip

@@ -21,7 +21,7 @@ def line_of(round_: Round, played: Sequence[Played], *, of: int) -> str:
     """Return a round of so many in a line."""
     stood = Counter(it.cause for it in played)
     told = ", ".join(f"{count} {cause}" for cause, count in sorted(stood.items()))
-    hit = [it.seconds for it in played if it.caught.is_in_flight and it.seconds is not None]
+    hit = [it.seconds for it in played if it.is_in_flight and it.seconds is not None]
     where = "another host" if round_.is_apart else "same host"
     slowest = f"{max(hit):.2f} s" if hit else "-"
     return (
@@ -32,7 +32,7 @@ def line_of(round_: Round, played: Sequence[Played], *, of: int) -> str:
 
 def table(played: Sequence[Played], judged: Judged, in_doubt: Mapping[Kind, int]) -> str:
     """Return all of it: recovery by cause, by way and of all, what was in doubt, and each fault."""
-    hit = [it for it in played if it.caught.is_in_flight]
+    hit = [it for it in played if it.is_in_flight]
     lines = [
         "",
         f"{len(played)} trials, {len(hit)} caught in flight; seconds from the kill to the trial's end",
@@ -41,7 +41,7 @@ def table(played: Sequence[Played], judged: Judged, in_doubt: Mapping[Kind, int]
         *_rows(hit, lambda it: it.begun.trial.way),
         _row("all", hit),
         "",
-        f"not caught: {_counted(it.cause for it in played if not it.caught.is_in_flight)}",
+        f"not caught: {_counted(it.cause for it in played if not it.is_in_flight)}",
         f"writes in doubt at the kill: {_by_kind(in_doubt)}; told as unknown: {_by_kind(judged.unknown)}",
         f"placeholders without an answer, listed apart (ruling 30): {judged.orphans}",
     ]

@@ -31,6 +31,11 @@ class Played:
     seconds: float | None
 
     @property
+    def is_in_flight(self) -> bool:
+        """Whether the kill caught it: the victim had it in hand, or was found to have lost it."""
+        return self.caught.is_in_flight or bool(self.row and self.row["losses"])
+
+    @property
     def cause(self) -> str:
         """How what the victim had in hand was found: the cause of its loss, or what was done again."""
         if self.row is not None and self.row["losses"]:
@@ -46,12 +51,13 @@ def play(at: KillStage, round_: Round) -> list[Played]:
     free = [f"{SLOT}-{number}" for number in range(MOST_SLOTS)]
     begun = [prepare(at, it, slots=free) for it in round_.trials]
     _start_victim(at, round_)
+    # Of the dead nothing may be left soon after.
+    victims = holders(at.watch) - at.survivors
     up_at = time.time()
     with ThreadPoolExecutor(THREADS) as senders:
         sending = [senders.submit(_begin_at, at, it, up_at + it.trial.at) for it in begun]
         _wait_until(up_at + round_.kill_at)
         killed_at = _kill(at, is_apart=round_.is_apart)
-        victims = holders(at.watch) - at.survivors
         then = records(at.watch, begun)
         stood = [caught(it, then.get(it.name), victims) for it in begun]
         for it in sending:

@@ -29,6 +29,11 @@ WRITES: dict[str, list[str]] = {
 }
 
 
+def answer_of(run_id: str) -> str:
+    """Return what a run answers in the end."""
+    return ANSWER.replace("{{ run }}", run_id)
+
+
 def write_scripts(directory: Path) -> None:
     """Write one script an agent into `directory`."""
     directory.mkdir(parents=True, exist_ok=True)

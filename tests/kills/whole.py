@@ -96,7 +96,7 @@ def _shown(played: Played) -> TrialShown:
         name=trial.name,
         way=trial.way,
         told=frozenset(played.begun.told),
-        recovery=played.seconds if played.caught.is_in_flight else None,
+        recovery=played.seconds if played.is_in_flight else None,
         **{"run_id": "", "state": "", "outcome": "; ".join(played.begun.refusals), **known},
     )
 
