@@ -14,7 +14,7 @@ import httpx2
 from tests.fakes.a2a_client import A2aClient, Refused
 from tests.fakes.signer import Signer
 from tests.kills.plan import Trial, Way
-from tests.kills.scripts import AGENTS
+from tests.kills.scripts import agent_of
 from tests.kills.stage import BY_HAND, HOOK, SURVIVOR, KillStage
 from tests.trials.stage import StageFailed
 
@@ -47,7 +47,9 @@ def prepare(at: KillStage, trial: Trial, *, slots: list[str]) -> Begun:
     """Make what has to be there before a trial begins; `slots` are the triggers that are still free in this round."""
     begun = Begun(trial=trial, name=trial.name)
     if trial.way is Way.COPILOT:
-        made = at.ask(SURVIVOR, "POST", "/api/copilot/conversations", {"agent": AGENTS["plain"]})
+        made = at.ask(
+            SURVIVOR, "POST", "/api/copilot/conversations", {"agent": agent_of(trial.way)}
+        )
         begun.conversation = made["id"]
     if trial.way is Way.SLOT:
         begun.trigger = slots.pop()
@@ -109,7 +111,7 @@ def _copilot(at: KillStage, begun: Begun, process: str) -> str:
 def _a2a(at: KillStage, begun: Begun, process: str) -> str:
     port = urlsplit(at.stage.url(process)).port
     assert port is not None
-    client = A2aClient(port=port, token=at.stage.token, agent=AGENTS["plain"])
+    client = A2aClient(port=port, token=at.stage.token, agent=agent_of(Way.A2A))
     message = client.message(TASK, messageId=begun.name)
     return str(client.send(message, waits=False)["id"])
 

@@ -18,12 +18,16 @@ WITH named AS (
 SELECT n.name, n.run_id, a.state, a.outcome, a.reason, a.claimed_by AS arrival_claimed_by, extract(epoch FROM a.ended_at)::float8 AS ended_at,
         r.status, r.holder, r.losses, r.last_loss, r.handovers,
         ARRAY(SELECT d.claimed_by FROM entry_delivery d WHERE d.run_id = n.run_id AND d.state = 'pending' AND d.claimed_by IS NOT NULL) AS sent_by,
-        (SELECT count(*)::int FROM entry_delivery d WHERE d.run_id = n.run_id AND d.state IN ('waiting', 'pending')) AS owed
+        (SELECT count(*)::int FROM entry_delivery d WHERE d.run_id = n.run_id AND d.state IN ('waiting', 'pending')) AS owed,
+        (SELECT count(*)::int FROM entry_delivery d WHERE d.run_id = n.run_id AND d.state <> 'delivered') AS not_delivered
     FROM named n JOIN entry_arrival a ON a.run_id = n.run_id LEFT JOIN runs_run r ON r.id = n.run_id
 """
 HOLDERS = "SELECT id FROM leases_holder"
 LOOKS_DUE = "SELECT count(*)::int AS n FROM runs_call WHERE late_look_at IS NOT NULL"
-ALL_RUNS = "SELECT id FROM runs_run WHERE entry IN ('cron', 'teams', 'webhook', 'ticket', 'copilot', 'a2a')"
+ALL_RUNS = """
+    SELECT id FROM runs_run WHERE entry IN ('cron', 'teams', 'webhook', 'ticket', 'copilot', 'a2a')
+    UNION SELECT run_id FROM entry_arrival UNION SELECT run_id FROM entry_delivery
+"""
 OVER = frozenset({"ended", "refused", "skipped"})
 QUEUED, HAND_ON = "queued", "answer handed on"
 ARRIVAL, SENT_AGAIN, UNTOUCHED = "begun by another", "sent again", "carried elsewhere"
@@ -62,20 +66,23 @@ def caught(begun: Begun, row: Row | None, victims: Collection[UUID]) -> Caught:
     if is_over(row):
         return Caught(what=OVER_BEFORE, is_in_flight=False)
     if row["state"] == "received" and row["status"] is None:
-        return _of(ARRIVAL, row["arrival_claimed_by"] in victims)
+        return _of(ARRIVAL, row["arrival_claimed_by"], victims)
     if row["state"] in OVER:
-        return _of(HAND_ON, bool(set(row["sent_by"]) & set(victims)))
+        by_others = [it for it in row["sent_by"] if it not in victims]
+        return _of(HAND_ON, by_others[0] if by_others else None, victims)
     if row["status"] == "running":
-        return _of("", row["holder"] in victims)
+        return _of("", row["holder"], victims)
     return Caught(what=QUEUED, is_in_flight=True)
 
 
-def _of(what: str, is_victims: bool) -> Caught:
+def _of(what: str, who: UUID | None, victims: Collection[UUID]) -> Caught:
+    """What nobody has in hand waits for whoever lives: it was caught in flight as well."""
+    is_victims = who is None or who in victims
     return Caught(what=what if is_victims else UNTOUCHED, is_in_flight=is_victims)
 
 
 def all_runs(watch: Watch) -> list[str]:
-    """Return every run that came in by a way of the trials."""
+    """Return every run that came in by a way of the trials, begun or not."""
     return [str(row["id"]) for row in watch.rows(ALL_RUNS)]
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from tests.kills.plan import Way
+
 AGENTS = {"plain": "triage-readable", "blind": "triage-mixed"}
 CATALOGUE = [
     {
@@ -27,6 +29,21 @@ WRITES: dict[str, list[str]] = {
     "plain": ["incident", "comment", "incident", "comment"],
     "blind": ["incident", "comment", "change", "incident", "comment"],
 }
+
+
+def script_of(way: Way) -> str:
+    """Return which script an entry of this way is answered by: of some, one that makes a blind write too."""
+    return "blind" if way in {Way.CRON, Way.TEAMS} else "plain"
+
+
+def agent_of(way: Way) -> str:
+    """Return the agent that is asked by this way."""
+    return AGENTS[script_of(way)]
+
+
+def writes_of(way: Way) -> int:
+    """Return how many writes a run of this way makes."""
+    return len(WRITES[script_of(way)])
 
 
 def answer_of(run_id: str) -> str:

@@ -22,7 +22,8 @@ from liyagent.launcher.users import server_user
 from tests.fakes.signer import new_secret
 from tests.fakes.teams_channel import Channel
 from tests.fakes.teams_connector import SECRET, TeamsConnector
-from tests.kills.scripts import AGENTS, CATALOGUE, write_scripts
+from tests.kills.plan import Way
+from tests.kills.scripts import CATALOGUE, agent_of, write_scripts
 from tests.memory import place_in_memory
 from tests.processes.prepared import prepared
 from tests.trials.stage import Stage, StageFailed
@@ -131,7 +132,7 @@ def _load_agents(stage: Stage, path: Path) -> None:
 def _open_ways(made: KillStage) -> None:
     connector = made.connector
     bot = {
-        "agent": AGENTS["blind"],
+        "agent": agent_of(Way.TEAMS),
         "app_id": connector.app_id,
         "tenant": connector.tenant,
         "secret_env": "TEAMS_BOT_SECRET",
@@ -141,7 +142,7 @@ def _open_ways(made: KillStage) -> None:
     made.ask(SURVIVOR, "PUT", f"/api/teams/bots/{BOT}", bot)
     hook = {
         "kind": "webhook",
-        "agent": AGENTS["plain"],
+        "agent": agent_of(Way.WEBHOOK),
         "secret_envs": [HOOK_SECRET],
         "mapping": {"task": "{{ text }}"},
         "sample": {"text": "Disks."},
@@ -149,10 +150,12 @@ def _open_ways(made: KillStage) -> None:
     }
     made.ask(SURVIVOR, "PUT", f"/api/webhook-triggers/{HOOK}", hook)
     fire = {"task": "Look at the disks.", "schedule": NEVER}
-    made.ask(SURVIVOR, "PUT", f"/api/cron-triggers/{BY_HAND}", {**fire, "agent": AGENTS["blind"]})
+    made.ask(
+        SURVIVOR, "PUT", f"/api/cron-triggers/{BY_HAND}", {**fire, "agent": agent_of(Way.CRON)}
+    )
     for number in range(MOST_SLOTS):
         path = f"/api/cron-triggers/{SLOT}-{number}"
-        made.ask(SURVIVOR, "PUT", path, {**fire, "agent": AGENTS["plain"]})
+        made.ask(SURVIVOR, "PUT", path, {**fire, "agent": agent_of(Way.SLOT)})
 
 
 def _environment(directory: Path) -> dict[str, str]:

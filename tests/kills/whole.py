@@ -14,6 +14,7 @@ from tests.kills.look import all_runs, late_looks_due, records, run_ids
 from tests.kills.plan import planned
 from tests.kills.report import line_of
 from tests.kills.rounds import Played, play
+from tests.kills.scripts import writes_of
 from tests.kills.stage import SURVIVOR, KillStage, kill_stage
 from tests.trials.chains import check_chains
 from tests.trials.stage import StageFailed, hosts_apart
@@ -90,11 +91,14 @@ def _shown(played: Played) -> TrialShown:
         "run_id": str(row["run_id"]),
         "state": row["state"],
         "outcome": row["outcome"] or row["reason"],
+        "status": row["status"] or "",
+        "owed": row["not_delivered"],
         "losses": row["losses"] or 0,
     }  # fmt: skip
     return TrialShown(
         name=trial.name,
         way=trial.way,
+        asked=writes_of(trial.way),
         told=frozenset(played.begun.told),
         recovery=played.seconds if played.is_in_flight else None,
         **{"run_id": "", "state": "", "outcome": "; ".join(played.begun.refusals), **known},

@@ -11,15 +11,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from liyagent.demo.judge import Kind, Request, WriteShown
+from tests.kills.begin import Begun
 from tests.kills.judge import Judged, Kinds, MessageShown, TrialShown, judge
+from tests.kills.look import caught
 from tests.kills.plan import (
     EARLIEST_SECONDS,
     LATEST_SECONDS,
     SEED,
+    Trial,
     Way,
     planned,
     trials_asked,
@@ -80,7 +84,7 @@ def judged(*trials: TrialShown, runs: Sequence[str] = (), **shown: Any) -> Judge
 @pytest.mark.promise("CR-32")
 def test_trials_that_ended_as_promised_have_no_fault() -> None:
     found = judged(
-        replace(FIRE, losses=1, recovery=14.9, told=frozenset({RUN})),
+        replace(FIRE, losses=1, recovery=14.9, told=frozenset({RUN}), asked=3),
         replace(TURN, recovery=2.0),
         writes=[write("incident"), write("jira", key="k2"), write("servicenow", "unknown", "k3")],
         requests=[
@@ -107,6 +111,11 @@ def test_trials_that_ended_as_promised_have_no_fault() -> None:
         (Kinds.FAILED, replace(FIRE, outcome="failed")),
         (Kinds.FAILED, replace(FIRE, outcome="interrupted")),
         (Kinds.FAILED, replace(FIRE, state="refused", outcome="")),
+        # Whatever the arrival says, the run itself is asked.
+        (Kinds.FAILED, replace(FIRE, status="failed")),
+        (Kinds.FAILED, replace(FIRE, status="running")),
+        (Kinds.OWED, replace(FIRE, owed=1)),
+        (Kinds.LEFT_OUT, replace(FIRE, asked=1)),
         (Kinds.NO_REPLY, TURN),
         (Kinds.RUN, replace(FIRE, told=frozenset({RUN, OTHER}))),
         (Kinds.CHARGED, replace(FIRE, losses=2)),
@@ -127,6 +136,11 @@ def test_a_record_that_did_not_end_as_promised_is_a_fault(kind: Kinds, trial: Tr
         # Posted at once, without a placeholder before it.
         (Kinds.REPLY, [REPLY, replace(REPLY, id="1:2", texts=(f"All is filed. [{RUN}/9]",))]),
         (Kinds.ANSWER, [replace(REPLY, texts=(PLACEHOLDER, f"All is filed. [{OTHER}/9]"))]),
+        # Why there is no answer is not the answer, though it names the run.
+        (
+            Kinds.ANSWER,
+            [replace(REPLY, texts=(PLACEHOLDER, f"I could not finish this. (run {RUN})"))],
+        ),
         (Kinds.STRAY, [REPLY, replace(REPLY, id="1:2", replies_to="nobody")]),
     ],
 )
@@ -145,6 +159,55 @@ def test_an_effect_more_than_one_of_a_write_is_a_fault_whatever_keys_it_was_sent
     for key in ("k1", "k2"):
         requests = [request(vendor), request(vendor, effect=2, key=key)]
         assert judged(FIRE, writes=[write(vendor)], requests=requests).kinds == {kind}
+
+
+@pytest.mark.promise("CR-32")
+def test_a_write_without_a_key_that_was_sent_twice_is_a_fault_though_one_had_no_effect() -> None:
+    for vendor, wanted in (("incident", set()), ("jira", {Kinds.COMMENT}), ("servicenow", {Kinds.CHANGE})):  # fmt: skip
+        requests = [request(vendor, effect=None), request(vendor)]
+        assert judged(FIRE, writes=[write(vendor)], requests=requests).kinds == wanted
+
+
+@pytest.mark.promise("CR-32")
+def test_what_a_run_was_to_write_and_did_not_is_a_fault_unless_nobody_knows() -> None:
+    trial = replace(FIRE, asked=2)
+    one = request("servicenow")
+    wrote, unknown = write("servicenow"), write("servicenow", "unknown", "k2")
+    assert judged(trial, writes=[wrote], requests=[one]).kinds == {Kinds.LEFT_OUT}
+    assert judged(trial, writes=[wrote, unknown], requests=[one]).kinds == set()
+    # Of one that took effect the ledger tells, and it counts once.
+    other = replace(one, step_key="k2", marker=f"{RUN}/2", effect=2)
+    assert judged(replace(trial, asked=3), writes=[wrote, unknown], requests=[one, other]).kinds == {Kinds.LEFT_OUT}  # fmt: skip
+
+
+VICTIM, SURVIVOR = uuid4(), uuid4()
+IN_HAND = {"state": "started", "owed": 0, "status": "running", "holder": VICTIM, "arrival_claimed_by": None, "sent_by": []}  # fmt: skip
+HANDED_ON = {**IN_HAND, "state": "ended", "status": "answered", "owed": 1}
+RECEIVED = {**IN_HAND, "state": "received", "status": None}
+
+
+@pytest.mark.promise("CR-32")
+@pytest.mark.parametrize(
+    ("row", "is_in_flight"),
+    [
+        (IN_HAND, True),
+        ({**IN_HAND, "holder": SURVIVOR}, False),
+        ({**IN_HAND, "status": "queued", "holder": None}, True),
+        ({**HANDED_ON, "sent_by": [VICTIM]}, True),
+        # Nobody has it in hand: whoever lives has to, and in time.
+        (HANDED_ON, True),
+        ({**HANDED_ON, "sent_by": [SURVIVOR]}, False),
+        ({**HANDED_ON, "owed": 0}, False),
+        ({**RECEIVED, "arrival_claimed_by": VICTIM}, True),
+        (RECEIVED, True),
+        ({**RECEIVED, "arrival_claimed_by": SURVIVOR}, False),
+    ],
+)
+def test_of_all_that_had_not_ended_only_what_a_survivor_had_in_hand_was_not_caught(
+    row: dict[str, Any], is_in_flight: bool
+) -> None:
+    trial = Trial(number=0, name="fire", way=Way.CRON, at=0.0, is_sent_again=False)
+    assert caught(Begun(trial=trial, name="fire"), row, {VICTIM}).is_in_flight is is_in_flight
 
 
 @pytest.mark.promise("CR-32")
