@@ -15,8 +15,11 @@ from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.audit.record import record
 from liyagent.core.errors import LiyagentError
 from liyagent.core.plain import clean_text
+from liyagent.entry.models import Delivery
 from liyagent.entry.teams.activity import Activity, base_of
 from liyagent.entry.teams.cards import APPROVE, CARD, REJECT, settled_card
+from liyagent.entry.teams.connector import LONGEST_ID
+from liyagent.entry.teams.deliver import APPROVAL
 from liyagent.entry.teams.errors import ActivityMisshapen, InvokeUnknown
 from liyagent.entry.teams.models import TeamsBot, TeamsPerson, TeamsTurn
 
@@ -43,6 +46,7 @@ def answer_invoke(activity: Activity, *, bot: TeamsBot) -> dict[str, Any]:
     approval = _meant(activity, bot, data)
     if approval is None:
         return _refuse(activity, bot, NOT_HERE)
+    _note_card(activity, approval)
     username = _decider(activity)
     if username is None:
         return _refuse(activity, bot, NOT_KNOWN, approval)
@@ -97,6 +101,18 @@ def _meant(activity: Activity, bot: TeamsBot, data: dict[str, Any]) -> Approval 
     if turn is None or base_of(turn.conversation) != base_of(activity.conversation):
         return None
     return approval
+
+
+def _note_card(activity: Activity, approval: Approval) -> None:
+    """Keep which card was pressed, where the answer to its post was lost: it is brought up to date like any."""
+    card = activity.raw.get("replyToId")
+    if isinstance(card, str) and 0 < len(card) <= LONGEST_ID and card.isprintable():
+        Delivery.objects.filter(
+            run_id=approval.correlation_id,
+            kind=APPROVAL,
+            address__approval=str(approval.id),
+            vendor_id="",
+        ).update(vendor_id=card)
 
 
 def _decider(activity: Activity) -> str | None:

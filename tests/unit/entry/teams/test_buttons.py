@@ -241,6 +241,20 @@ def test_a_card_in_doubt_is_posted_again_and_either_decides_once(asking: Teams) 
     assert asking.states(arrival)["approval"] == "delivered"
 
 
+def test_a_card_whose_post_was_never_answered_is_brought_up_to_date_once_it_is_pressed(
+    asking: Teams,
+) -> None:
+    asking.connector.faults = [Fault(status=201, told={"id": "1:1"}, accepts=True), Fault(resets=True, accepts=True, method="POST")]  # fmt: skip
+    _arrival, _approval, card = ask(asking)
+    assert not Delivery.objects.get(kind="approval").vendor_id
+    press(asking, card, "approve")
+    assert Delivery.objects.get(kind="approval").vendor_id == card.id
+    Delivery.objects.filter(kind="approval").update(state="dead")
+    asking.later()
+    asking.deliver()
+    assert all(not it.buttons for it in asking.shown() if it.id == card.id)
+
+
 @pytest.mark.parametrize(
     ("value", "name", "code"),
     [
