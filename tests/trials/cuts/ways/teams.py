@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from liyagent.entry.teams.words import PLACEHOLDER
 from tests.fakes.teams_channel import Channel
 from tests.fakes.teams_connector import Shown, TeamsConnector
 from tests.trials.cuts.kinds import ANSWER, TASK
@@ -74,18 +75,29 @@ class Teams(Visit):
         return self.connector.messages(f"a:{self.name}")
 
     def broken(self, url: str, run: str) -> list[str]:
+        """The answer is kept, and stands in the conversation once."""
+        kept, shown = self.answer_broken(url, run), self.shown_broken()
+        return shown + kept
+
+    def shown_broken(self) -> list[str]:
         """Messages that bear an answer, or ever bore one, are exactly one; orphans are listed apart (ruling 30).
 
         So are cards that were posted in doubt and once more: a button of one tells that it is settled.
         """
-        bearing = [
-            it for it in self.messages() if any(form.get("text") == ANSWER for form in it.forms)
-        ]
-        self.orphans = len(self.connector.orphans(f"a:{self.name}"))
-        shown = [[form.get("text") for form in it.forms] for it in self.messages()]
-        broken = [] if len(bearing) == 1 else [f"{len(bearing)} messages bear an answer: {shown}"]
-        if any(it.text != ANSWER for it in bearing):
-            broken.append(f"the answer was replaced: {shown}")
+        words = [[str(form.get("text", "")) for form in it.forms] for it in self.messages()]
+        # Whatever it says in place of the placeholder: an excuse beside the answer is a second reply.
+        bearing = [it for it in words if set(it) - {PLACEHOLDER, ""}]
+        self.orphans = sum(PLACEHOLDER in it for it in words if it not in bearing)
+        broken = [] if len(bearing) == 1 else [f"{len(bearing)} messages bear an answer: {words}"]
+        if any(set(it) - {PLACEHOLDER, ANSWER} or it[-1] != ANSWER for it in bearing):
+            broken.append(f"it is not the answer, or was replaced: {words}")
+        elsewhere = {
+            it.conversation
+            for it in self.connector.messages()
+            if it.forms[0].get("replyToId") == self.activity.get("id")
+        } - {f"a:{self.name}"}
+        if elsewhere:
+            broken.append(f"it was answered in {sorted(elsewhere)}")
         cards = [it for it in self.messages() if it.card and not it.text]
         settled = [it for it in cards if not it.buttons]
         self.orphans += len(cards) - len(settled)
@@ -93,6 +105,5 @@ class Teams(Visit):
         is_told = bool(settled) or any(it.id in self.replaced for it in cards)
         if len(settled) > self.kind.is_held or is_told != self.kind.is_held:
             broken.append(f"{len(settled)} settled cards of {len(cards)}")
-        broken += self.answer_broken(url, run)
         self.answers = len(bearing)
         return broken
