@@ -7,11 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
 
-import psycopg
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection
-
-from liyagent.core.errors import LiyagentError
+from django.db import connection
 
 logger = logging.getLogger(__name__)
 
@@ -33,13 +30,14 @@ ROUNDS: dict[str, Round] = {}
 def go_round(name: str, it: Round, *, ended: Event) -> None:
     """Look again and again, on a thread of its own, until `ended`; a look that fails is told, and the next goes on.
 
-    The database is given back between looks.
+    Whatever it fails by: one odd row must not end this process, and then each that finds it. The database is given back
+    between looks.
     """
     conf = settings.LIYAGENT
     while not ended.wait(conf.poll_seconds if it.is_waited_for else conf.sweep_seconds):
         try:
             it.look(ended.is_set)
-        except (psycopg.Error, DatabaseError, InterfaceError, LiyagentError):
+        except Exception:
             logger.exception("%s: a look went wrong; the next goes on", name)
         finally:
             connection.close()

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-from django.db import connection, transaction
+import psycopg
+from django.db import DatabaseError, InterfaceError, connection, transaction
 
 from liyagent.core.errors import LiyagentError
 from liyagent.core.metrics import DELIVERIES
@@ -91,6 +92,12 @@ def _send(delivery: Delivery) -> Sent | None:
         return None
     except LiyagentError as error:
         sent = Sent(error=str(error))
+    except (DatabaseError, InterfaceError, psycopg.Error):
+        raise
+    except Exception as error:
+        # An odd row or an odd answer: it becomes a dead letter in time, and holds up no other.
+        logger.exception("%s cannot be sent", delivery)
+        sent = Sent(error=f"{type(error).__name__}: {error}", may_have_arrived=True)
     _settle(delivery, sent)
     return sent
 

@@ -57,7 +57,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
     source = serializers.SerializerMethodField()  # type: ignore[assignment]  # a column, and not the option of a field
     agent = serializers.SerializerMethodField()
     state = serializers.CharField(help_text=", ".join(DeliveryState.values))
-    address = serializers.DictField(help_text="Where it goes, by what its way knows.")
+    address = serializers.SerializerMethodField(help_text="Where it goes, by what its way knows.")
     is_in_doubt = serializers.SerializerMethodField()
 
     class Meta:
@@ -96,6 +96,11 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
         """Name the agent; null where what came in is no longer kept."""
         arrival = self.context["arrivals"].get(delivery.run_id)
         return arrival.agent_key if arrival else None
+
+    @extend_schema_field(serializers.DictField())
+    def get_address(self, delivery: Delivery) -> dict[str, Any]:
+        """Tell where it goes; of a row that names nothing, nothing."""
+        return delivery.address if isinstance(delivery.address, dict) else {}
 
     def get_is_in_doubt(self, delivery: Delivery) -> bool:
         """Whether an earlier sending may have arrived."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from django.db import connection, transaction
+import psycopg
+from django.db import DatabaseError, InterfaceError, connection, transaction
 
 from liyagent.audit.record import record
 from liyagent.core.errors import LiyagentError
@@ -61,6 +62,11 @@ def _do(job: Job, *, is_last: bool) -> None:
     except LiyagentError as error:
         logger.warning("what job %s owes after its end is tried again: %s", job.id, error)
         seconds, why = AGAIN_SECONDS, str(error)
+    except (DatabaseError, InterfaceError, psycopg.Error):
+        raise
+    except Exception as error:
+        logger.exception("what job %s owes after its end went wrong, and is tried again", job.id)
+        seconds, why = AGAIN_SECONDS, f"{type(error).__name__}: {error}"
     with transaction.atomic(durable=True):
         if is_last and seconds > 0:
             seconds = 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import httpx2
 
 from liyagent.core.outbound import guarded_client
@@ -17,6 +19,7 @@ from liyagent.entry.ways import Mark, Sent
 
 TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - the name of a header
 AGENT = "Liyagent-A2A"
+NUMBER = re.compile(r"[0-9]{1,18}")
 GONE, TOO_MANY, OF_THE_SERVER = 410, 429, 500
 SHOWN = Shown(history_length=0)
 
@@ -26,7 +29,7 @@ def send_push(delivery: Delivery, is_in_doubt: bool, mark: Mark) -> Sent:
 
     One in doubt is sent again: whoever is told twice knows the task, its state and the state's time.
     """
-    config = PushConfig.objects.select_related("task").filter(id=delivery.address["config"]).first()
+    config = _config(delivery)
     if config is None:
         return Sent(error="its push configuration was deleted", is_final=True)
     body, headers = _body(config, delivery), _headers(config)
@@ -44,8 +47,17 @@ def send_push(delivery: Delivery, is_in_doubt: bool, mark: Mark) -> Sent:
 
 def receiver_of(delivery: Delivery) -> str:
     """Return the address that is told, and whose it is; empty once it is deleted."""
-    config = PushConfig.objects.filter(id=delivery.address["config"]).defer("sealed").first()
+    config = _config(delivery)
     return "" if config is None else f"{config.url}, set by {config.owner}"
+
+
+def _config(delivery: Delivery) -> PushConfig | None:
+    """The configuration that it goes by; None where it was deleted, or the address names none."""
+    address = delivery.address if isinstance(delivery.address, dict) else {}
+    named = str(address.get("config", ""))
+    if not NUMBER.fullmatch(named):
+        return None
+    return PushConfig.objects.select_related("task").filter(id=named).first()
 
 
 def _body(config: PushConfig, delivery: Delivery) -> bytes:

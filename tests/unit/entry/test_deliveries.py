@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -14,10 +15,12 @@ from liyagent.entry.arrive import Arriving, Owed, arrive
 from liyagent.entry.begin import begin_arrival
 from liyagent.entry.deliver import LostDelivery, deliver_due
 from liyagent.entry.models import Delivery
+from liyagent.entry.pages import receiver_of
 from liyagent.entry.ways import SENDERS, Mark, Sent
 from liyagent.leases.own import OWN
 from runs.models import Run
 from runs.transcript import read_transcript
+from tests.flows.conftest import api_of, make_user
 from tests.unit.runs.carrying.conftest import World, never, says
 from tests.unit.runs.carrying.vendor import Killed
 
@@ -330,3 +333,57 @@ def test_an_end_that_is_down_is_left_alone_until_the_next_look(world: World, far
     far.does = [is_down]
     assert deliver_due(never, way="webhook") == 1
     assert deliver_due(never, way="webhook") == 1
+
+
+def stumbled(_mark: Mark) -> Sent:
+    raise KeyError("config")
+
+
+def stumbled_late(mark: Mark) -> Sent:
+    mark()
+    raise KeyError("id")
+
+
+def test_one_that_cannot_be_read_holds_up_no_other_and_is_given_up_with_the_reason(
+    world: World, far: Far
+) -> None:
+    odd = answered(world, "answer")
+    answered(world, "answer", number=1)
+    far.does = [stumbled]
+    assert deliver_due(never, way="webhook") == 2
+    assert [it[1] for it in far.ledger] == ["answer 1"]
+    delivery = Delivery.objects.get(run_id=odd.id)
+    assert (delivery.state, delivery.failures) == ("pending", 1)
+    world.sql("UPDATE entry_delivery SET give_up_at = liyagent_now() WHERE state = 'pending'")
+    due_again(world)
+    far.does = [stumbled]
+    assert deliver_due(never, way="webhook") == 1
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.last_error) == ("dead", "KeyError: 'config'")
+
+
+def test_one_that_was_sent_and_whose_answer_cannot_be_read_is_in_doubt(
+    world: World, far: Far
+) -> None:
+    run = answered(world, "answer")
+    far.does = [stumbled_late]
+    assert deliver_due(never, way="webhook") == 1
+    delivery = Delivery.objects.get(run_id=run.id)
+    assert (delivery.state, delivery.marked_at is None) == ("pending", False)
+    due_again(world)
+    deliver_due(never, way="webhook")
+    assert far.ledger == [(0, "answer 0", True)]
+
+
+@pytest.mark.parametrize("address", [{}, {"config": "first"}, {"config": "9" * 30}, []])
+def test_an_address_that_was_edited_is_told_and_ends_as_a_dead_letter(
+    world: World, address: object
+) -> None:
+    run = answered(world, "push")
+    world.sql(f"UPDATE entry_delivery SET way = 'a2a', address = '{json.dumps(address)}'")
+    assert deliver_due(never, way="a2a") == 1
+    assert Delivery.objects.get(run_id=run.id).state == "dead"
+    api = api_of(make_user("vera", "runs.view_run"))
+    shown = api.get(f"/api/deliveries?run={run.id}")
+    assert (shown.status, shown.data["deliveries"][0]["state"]) == (200, "dead")
+    assert receiver_of(Delivery.objects.get(run_id=run.id))

@@ -364,3 +364,17 @@ def test_what_is_owed_after_the_end_is_done_by_whoever_lives_and_again_until_it_
     shop.sql("UPDATE jobs_job SET after_end_at = liyagent_now()")
     assert do_after_end(never) == 1
     assert (do_after_end(never), answers) == (0, [])
+
+
+def test_what_is_owed_by_a_row_that_cannot_be_read_is_tried_for_a_day_and_then_told(shop: Shop) -> None:  # fmt: skip
+    def stumble(job: Job) -> float:
+        return float(job.cursor["marked_at"])
+
+    HANDLERS["counting"] = Handler(steps=shop.count, after_end=stumble)
+    job = shop.ask()
+    cancel_job(job.id, actor="olga")
+    assert do_after_end(never) == 1
+    shop.sql("UPDATE jobs_job SET ended_at = ended_at - interval '2 days', after_end_at = liyagent_now()")  # fmt: skip
+    assert do_after_end(never) == 1
+    assert [it["reason"] for it in shop.audit("job.left_over")] == ["KeyError: 'marked_at'"]
+    assert do_after_end(never) == 0
