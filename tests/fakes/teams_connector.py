@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote
 
+from liyagent.entry.teams.words import PLACEHOLDER
 from tests.fakes.teams_channel import APP_ID, ISSUER, TENANT, Channel, public_jwk
 
 ACTIVITIES = re.compile(r"/v3/conversations/([^/]+)/activities(?:/([^/]+))?")
@@ -65,9 +66,9 @@ class Shown:
         return str(self.forms[-1].get("text", ""))
 
     @property
-    def was_replaced(self) -> bool:
-        """Whether its words were ever others."""
-        return len({str(it.get("text", "")) for it in self.forms}) > 1
+    def bears_answer(self) -> bool:
+        """Whether it says, or ever said, anything but that an answer will come; posted so or updated."""
+        return any(it.get("text", "") not in {"", PLACEHOLDER} for it in self.forms)
 
     @property
     def card(self) -> dict[str, Any] | None:
@@ -139,12 +140,12 @@ class TeamsConnector:
         return [it for it in self.shown.values() if conversation in {"", it.conversation}]
 
     def replies(self, conversation: str = "") -> list[Shown]:
-        """The messages that bear an answer, or bore one: what a placeholder said was replaced."""
-        return [it for it in self.messages(conversation) if it.text and it.was_replaced]
+        """The messages that bear an answer, or bore one: whatever says more than that one will come."""
+        return [it for it in self.messages(conversation) if it.bears_answer]
 
     def orphans(self, conversation: str = "") -> list[Shown]:
         """The placeholders that nothing took the place of."""
-        return [it for it in self.messages(conversation) if it.text and not it.was_replaced]
+        return [it for it in self.messages(conversation) if it.text and not it.bears_answer]
 
     def metadata(self) -> dict[str, Any]:
         return {
