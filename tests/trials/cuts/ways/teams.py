@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from liyagent.entry.teams.words import PLACEHOLDER
 from tests.fakes.teams_channel import Channel
 from tests.fakes.teams_connector import Shown, TeamsConnector
 from tests.trials.cuts.kinds import ANSWER, TASK
@@ -13,6 +12,8 @@ from tests.trials.cuts.ways.visit import Told, Visit
 
 WAY = "teams"
 TAKEN_ON = 200
+# As people are shown it: what judges the product asks nothing of it.
+PLACEHOLDER = "I am on it. The answer will appear here."
 
 
 @dataclass(slots=True, kw_only=True)
