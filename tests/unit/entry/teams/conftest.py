@@ -60,9 +60,9 @@ class Teams:
         return deliver_due(never, way="teams")
 
     def later(self) -> None:
-        """Let all that waits for its next try be due, its leases over."""
+        """Let all that waits for its next try be due at one instant, its leases over: what came in first is first."""
         self.world.sql(
-            "UPDATE entry_delivery SET next_at = liyagent_now(), claimed_until = liyagent_now() "
+            "UPDATE entry_delivery SET next_at = (SELECT liyagent_now()), claimed_until = (SELECT liyagent_now()) "
             "WHERE state = 'pending'"
         )
 
