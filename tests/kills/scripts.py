@@ -56,7 +56,6 @@ def write_scripts(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for name, writes in WRITES.items():
         steps: list[dict[str, Any]] = [
-            {"delay": THINKING_SECONDS, "text": "I look first.", "calls": [{"tool": "incident/list_incidents"}]},
             *(
                 {"delay": THINKING_SECONDS, "text": "I file it.", "calls": [_write(kind, number)]}
                 for number, kind in enumerate(writes, start=1)
