@@ -83,7 +83,7 @@ def _pressed(activity: Activity) -> tuple[str, dict[str, Any]]:
     if not isinstance(action, dict) or not isinstance(action.get("data"), dict):
         raise ActivityMisshapen("value.action wants an action with data, as our cards have them")
     verb = action.get("verb")
-    if verb not in VERBS:
+    if not isinstance(verb, str) or verb not in VERBS:
         raise ActivityMisshapen(f"value.action.verb wants one of {', '.join(VERBS)}")
     return verb, action["data"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -26,6 +27,7 @@ LEEWAY_SECONDS = 300
 LONGEST_TOKEN = 16_384
 AGAIN_SECONDS = 60
 SERVICE = "serviceurl"
+APP_ID = re.compile(r"[0-9A-Za-z-]{1,36}")
 
 
 class BadToken(Exception):
@@ -71,7 +73,7 @@ def check_token(token: str) -> Vouched:
 
 
 def _bot(app_id: str) -> TeamsBot | None:
-    if not app_id or "\x00" in app_id:
+    if not APP_ID.fullmatch(app_id):
         return None
     return TeamsBot.objects.annotate(now=NOW).filter(app_id=app_id.lower()).first()
 

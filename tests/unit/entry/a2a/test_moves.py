@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -13,11 +14,13 @@ from liyagent.entry.a2a.models import ENDED, State
 from liyagent.entry.begin import begin_arrival
 from runs.models import Run
 from runs.stop import stop_run
-from tests.unit.entry.a2a.conftest import Rpc, moved
+from tests.flows.conftest import api_of, make_user
+from tests.unit.entry.a2a.conftest import Rpc, message, moved
 from tests.unit.runs.carrying.conftest import World, calls, says
 
 HOLD = "UPDATE agents_agent SET write_posture = 'hold', may_wait = true"
 WRITE = ("v/keyed", {"name": "x"})
+DECIDER = ("agents.operate", "runs.view_run", "approvals.decide")
 
 
 def test_a_task_is_submitted_working_and_completed_as_its_run_is(world: World, rpc: Rpc) -> None:
@@ -49,6 +52,23 @@ def test_a_task_that_waits_for_a_person_says_for_what(world: World, rpc: Rpc) ->
     assert set(shown) == {"approval", "call", "digest", "why", "expiresAt"}
     (approval,) = world.sql("SELECT id::text, digest FROM approvals_approval")
     assert (shown["approval"], shown["digest"]) == approval
+
+
+@pytest.mark.parametrize(
+    "said", [{"decision": ["approve"]}, {"decision": {}}, {"decision": "approve", "digest": [1]}]
+)
+def test_a_decision_that_is_none_is_refused_by_the_protocol(
+    world: World, rpc: Rpc, said: dict[str, Any]
+) -> None:
+    world.sql(HOLD)
+    world.model.steps = [calls(WRITE), says("done")]
+    task = rpc.send()
+    world.process().carry()
+    dora = replace(rpc, api=api_of(make_user("dora", *DECIDER)))
+    data = {"approval": str(task["id"]), "digest": "x", "reason": "ours", **said}
+    asked = {"message": message(taskId=task["id"], parts=[{"data": data}])}
+    assert dora.error("SendMessage", asked)["code"] == -32602
+    assert rpc.state(task["id"]) == "INPUT_REQUIRED"
 
 
 @pytest.mark.parametrize(

@@ -260,6 +260,8 @@ def test_a_card_whose_post_was_never_answered_is_brought_up_to_date_once_it_is_p
     [
         (None, "adaptiveCard/action", "teams.activity_bad"),
         ({"action": {"verb": "delete", "data": {}}}, "adaptiveCard/action", "teams.activity_bad"),
+        ({"action": {"verb": ["approve"], "data": {}}}, "adaptiveCard/action", "teams.activity_bad"),
+        ({"action": {"verb": {}, "data": {"approval": {}}}}, "adaptiveCard/action", "teams.activity_bad"),
         ({"action": {"verb": "approve", "data": {"approval": "1"}}}, "adaptiveCard/action", "teams.activity_bad"),
         ({}, "task/fetch", "teams.invoke_unknown"),
     ],

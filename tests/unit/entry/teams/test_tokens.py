@@ -52,6 +52,8 @@ def test_a_token_that_is_wrong_in_any_part_is_refused_and_starts_nothing(teams: 
         now = int(time.time())
         at = {it: now + claims[it] for it in ("exp", "nbf") if claims.get(it)}
         assert why in refused(teams, teams.channel.token(**claims | at)), name
+    for audience in ("\ud800", "\x00", "a" * 9_000, ""):
+        assert "no bot of ours" in refused(teams, teams.channel.token(aud=audience))
     assert "no token" in refused(teams, "nonsense")
     unsigned = jwt.encode({"aud": teams.connector.app_id}, "", algorithm="none")
     assert "algorithm" in refused(teams, unsigned)
