@@ -33,10 +33,21 @@ def answered(world: World, *, kinds: tuple[str, ...] = ("answer",), recording: s
 
 
 def settled(world: World, *, days: float, state: str = "delivered") -> None:
+    """Let all be settled so long ago, and their runs have ended then."""
     world.sql(
         "UPDATE entry_delivery SET state = %s, settled_at = liyagent_now() - make_interval(secs => %s * 86400)",
         state,
         days,
+    )
+    for run in Run.objects.all():
+        ended(world, run, days=days)
+
+
+def ended(world: World, run: Run, *, days: float) -> None:
+    world.sql(
+        "UPDATE runs_run SET status = 'answered', ended_at = liyagent_now() - make_interval(secs => %s * 86400) WHERE id = %s",
+        days,
+        run.id,
     )
 
 
@@ -79,11 +90,26 @@ def test_what_belongs_to_a_run_that_waits_stays(world: World, state: str) -> Non
     forget_old(never)
     assert Delivery.objects.exists()
     assert Transcript.objects.exists()
-    world.sql(
-        "UPDATE runs_run SET ended_at = liyagent_now(), status = 'answered' WHERE id = %s", run.id
-    )
+    ended(world, run, days=0)
+    forget_old(never)
+    assert Delivery.objects.exists()
+    ended(world, run, days=31)
     forget_old(never)
     assert not Delivery.objects.exists()
+    assert not Transcript.objects.exists()
+
+
+@pytest.mark.promise("CR-08")
+def test_the_answer_of_a_run_that_told_before_its_end_is_kept_from_its_end_on(world: World) -> None:
+    """What was told of it was that it waits, and its caller had the rest of the telling taken back: the answer is asked for."""
+    run = answered(world, recording="metadata")
+    settled(world, days=8)
+    ended(world, run, days=6.9)
+    forget_old(never)
+    assert Transcript.objects.filter(run_id=run.id).exists()
+    ended(world, run, days=7.1)
+    forget_old(never)
+    assert not Transcript.objects.exists()
 
 
 def test_what_was_given_up_stays_a_month(world: World) -> None:
@@ -91,9 +117,11 @@ def test_what_was_given_up_stays_a_month(world: World) -> None:
     settled(world, days=29, state="dead")
     forget_old(never)
     assert Delivery.objects.exists()
+    assert Transcript.objects.exists()
     settled(world, days=31, state="dead")
     forget_old(never)
     assert not Delivery.objects.exists()
+    assert not Transcript.objects.exists(), "nobody is left to hand it on to"
 
 
 @pytest.mark.field("FL-70")
