@@ -17,6 +17,7 @@ from tests.flows.conftest import OPERATOR, READER, api_of, make_user
 from tests.flows.serving import Stream, serving
 from tests.unit.runs.carrying import conftest as world_of
 from tests.unit.runs.carrying.conftest import World, calls, says
+from tests.unit.runs.carrying.test_go_on import failed
 
 world = world_of.world
 PAGE = "/admin/playground/"
@@ -161,3 +162,35 @@ def test_over_the_api_too_and_its_stream_is_told_live(world: World) -> None:
     assert Run.objects.get().entry == "playground"
     Agent.objects.update(channels=["api"])
     assert api.post("/api/agents/triage/playground", {"task": "look"}).status == 403
+
+
+def test_words_of_others_are_not_ones_own_for_being_started_in_ones_name(
+    world: World, browse: Callable[..., Client]
+) -> None:
+    """A bot's or a trigger's runs act as whoever is named there; what was said came from others."""
+    olga = browse("olga", *OPERATOR)
+    for entry in ("teams", "webhook", "ticket", "cron"):
+        run = world.start(
+            says("told in confidence"), task="my password", entry=entry, started_by="olga"
+        )
+        world.process().carry()
+        for address in (f"{PAGE}{run.id}/", f"{PAGE}{run.id}/now/"):
+            shown = olga.get(address).content.decode()
+            assert "my password" not in shown
+            assert "told in confidence" not in shown
+
+
+def test_who_goes_on_from_anothers_run_does_not_read_it_so(
+    world: World, browse: Callable[..., Client]
+) -> None:
+    asked = "the code of the safe is 4711"
+    first = failed(world, task=asked)
+    olga = browse("olga", *OPERATOR)
+    olga.post(f"/admin/runs/run/{first.id}/go-on/", {"word": "say all that was said"})
+    second = Run.objects.get(continues=first.id)
+    assert second.started_by == "olga"
+    world.model.steps = [says(f"it was: {asked}")]
+    world.process().carry()
+    for address in (f"{PAGE}{second.id}/", f"{PAGE}{second.id}/now/"):
+        assert asked not in olga.get(address).content.decode()
+    assert asked in browse("rita", *READER).get(f"{PAGE}{second.id}/").content.decode()

@@ -24,6 +24,7 @@ from liyagent.entry.playground.api import ENTRY
 from liyagent.entry.playground.tell import now_told
 from missions.context import current_stamp
 from runs.doubts_admin import sees_requests
+from runs.go_on import LONGEST_CHAIN
 from runs.head import run_head
 from runs.models import Run
 from runs.start import LONGEST_TASK, start_run
@@ -33,6 +34,8 @@ from runs.waits import wait_of
 MOST_AGENTS = 500
 LONGEST_NONCE = 60
 LONGEST_SHOWN = 4000
+# By these who starts a run says its words; a bot's or a trigger's are those of others, whoever it acts as.
+SAID_BY_ITS_STARTER = frozenset({"api", "copilot", "a2a", ENTRY})
 
 
 class AskForm(forms.Form):
@@ -122,7 +125,17 @@ def _run(request: HttpRequest, run_id: UUID) -> Run:
 
 
 def _is_own(request: HttpRequest, run: Run) -> bool:
-    return bool(run.started_by) and run.started_by == request.user.get_username()
+    """Whether all that it was asked was said by who looks: also in the runs that it goes on from."""
+    name, at = request.user.get_username(), run.correlation_id
+    for _ in range(LONGEST_CHAIN):
+        rows = Run.objects.filter(id=at).values_list("started_by", "entry", "continues")
+        started_by, entry, behind = rows.first() or ("", "", None)
+        if not name or started_by != name or entry not in SAID_BY_ITS_STARTER:
+            return False
+        if behind is None:
+            return True
+        at = behind
+    return False
 
 
 def _task(request: HttpRequest, run: Run) -> str:
