@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
+from django.conf import LazySettings
 
 from liyagent.agents.models import Agent
 from liyagent.entry.arrive import Arriving, Owed, arrive
@@ -10,13 +13,16 @@ from liyagent.entry.begin import begin_arrival
 from liyagent.entry.forget import forget_old
 from liyagent.entry.models import Arrival, Delivery
 from liyagent.transcripts.models import Transcript
+from runs.head import answer_of
 from runs.models import Run
 from tests.unit.runs.carrying.conftest import World, never, says
+
+WORD = "grown-by-20-GB"
 
 
 def answered(world: World, *, kinds: tuple[str, ...] = ("answer",), recording: str) -> Run:
     Agent.objects.update(recording=recording)
-    world.model.steps = [says("grown")]
+    world.model.steps = [says(WORD)]
     arrived = arrive(
         Arriving(
             way="teams",
@@ -61,6 +67,35 @@ def test_a_metadata_answer_goes_a_week_after_it_was_handed_on(
     forget_old(never)
     assert Transcript.objects.filter(run_id=run.id).exists() is is_kept
     assert Delivery.objects.exists() is is_kept
+
+
+@pytest.mark.promise("CR-08")
+@pytest.mark.parametrize(("days", "is_kept"), [(1.9, True), (2.1, False)])
+def test_how_many_days_it_is_kept_is_a_setting(
+    world: World, settings: LazySettings, days: float, is_kept: bool
+) -> None:
+    settings.LIYAGENT = dataclasses.replace(settings.LIYAGENT, answer_seconds=2 * 86_400.0)
+    run = answered(world, recording="metadata")
+    settled(world, days=days)
+    forget_old(never)
+    assert Transcript.objects.filter(run_id=run.id).exists() is is_kept
+
+
+@pytest.mark.promise("CR-08")
+@pytest.mark.parametrize(
+    ("recording", "where"), [("metadata", set()), ("full", {"events_runevent"})]
+)
+def test_a_kept_answer_stands_nowhere_in_the_database_but_sealed(
+    world: World, recording: str, where: set[str]
+) -> None:
+    """But for events that are to be recorded in full."""
+    run = answered(world, recording=recording)
+    assert answer_of(Run.objects.get(id=run.id))["answer"] == WORD
+    tables = [it for (it,) in world.sql("SELECT quote_ident(relname) FROM pg_stat_user_tables")]
+    assert {"transcripts_transcript", "entry_delivery", "runs_run"} <= set(tables)
+    looks = [f"%{WORD}%", f"%{WORD.encode().hex()}%"]
+    found = "SELECT 1 FROM {} AS t WHERE t::text LIKE ANY(%s)"
+    assert {it for it in tables if world.sql(found.format(it), looks)} == where
 
 
 @pytest.mark.promise("CR-08")
