@@ -31,9 +31,26 @@ def test_a_lease_lasts_eight_seconds_and_is_looked_for_every_three(tmp_path: Pat
     assert (conf.lease_seconds, conf.sweep_seconds) == (8.0, 3.0)
 
 
+@pytest.mark.promise("CR-07")
+def test_entries_are_resumed_unless_it_is_said_that_they_are_not(tmp_path: Path) -> None:
+    name = "TICKETIQ_CRASH_RESUME_ENTRIES"
+    assert conf_with(tmp_path).crash_resume_entries
+    assert conf_with(tmp_path, **{name: "true"}).crash_resume_entries
+    assert not conf_with(tmp_path, **{name: "false"}).crash_resume_entries
+
+
+@pytest.mark.promise("CR-08")
+def test_an_answer_is_kept_for_seven_days_unless_it_is_said_how_long(tmp_path: Path) -> None:
+    name = "LIYAGENT_ANSWER_DAYS"
+    assert conf_with(tmp_path).answer_seconds == 7 * 86_400
+    assert conf_with(tmp_path, **{name: "0.5"}).answer_seconds == 43_200
+
+
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
+        ("TICKETIQ_CRASH_RESUME_ENTRIES", "some", "true or false"),
+        ("LIYAGENT_ANSWER_DAYS", "-1", "from 0 to 3650"),
         ("LIYAGENT_DEBUG", "maybe", "true or false"),
         ("LIYAGENT_RUN_SLOTS", "9" * 5000, "from 1 to 10000"),
         ("LIYAGENT_RUN_SLOTS", "0", "from 1 to 10000"),
