@@ -100,7 +100,7 @@ class Carriage:
             give_up=unwanted,
         ) or hot.mine(self.runner.holder, give_up=unwanted)
         for run_id, attempt in taken:
-            self.runner.carry_in_thread(run_id, attempt)
+            self.runner.carry_in_threads([(run_id, attempt)])
         return bool(taken)
 
     def _is_over(self) -> bool:

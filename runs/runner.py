@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 from uuid import UUID
@@ -132,7 +134,7 @@ class Runner:
         )
         for run_id, attempt in found:
             taken(run_id, attempt=attempt)
-            self.carry_in_thread(run_id, attempt)
+        self.carry_in_threads(found)
         if asked_again:
             self._adopt_unseen()
         return bool(found)
@@ -140,26 +142,39 @@ class Runner:
     def _adopt_unseen(self) -> None:
         """Carry running rows of this holder that no thread has: a take whose answer was lost."""
         known = {(it.run_id, it.attempt) for it in self.carried()}
-        for run_id, attempt in hot.mine(self.holder, give_up=self.draining.is_set):
-            if (run_id, attempt) not in known:
-                self.carry_in_thread(run_id, attempt)
+        mine = hot.mine(self.holder, give_up=self.draining.is_set)
+        self.carry_in_threads([it for it in mine if it not in known])
 
-    def carry_in_thread(self, run_id: UUID, attempt: int) -> None:
+    def carry_in_threads(self, found: Sequence[tuple[UUID, int]]) -> None:
+        """All are known as carried before the first thread starts.
+
+        Those that run already slow down how the others start: of many, the last would be found without a thread twice.
+        """
+        waiting = deque(self._known(run_id, attempt) for run_id, attempt in found)
+        try:
+            while waiting:
+                self._start(waiting[0])
+                waiting.popleft()
+        except RuntimeError:
+            # A limit of processes or memory: what is not carried must not look as if it were.
+            for it in waiting:
+                self._forget(it)
+            raise
+
+    def _known(self, run_id: UUID, attempt: int) -> Carried:
         carried = Carried(run_id=run_id, attempt=attempt)
         with self._lock:
             before = self._carried.get(run_id)
             if before is not None:
                 before.lost.set()
             self._carried[run_id] = carried
+        return carried
+
+    def _start(self, carried: Carried) -> None:
         carried.thread = threading.Thread(
-            target=self._carry, args=(carried,), name=f"run-{run_id}", daemon=True
+            target=self._carry, args=(carried,), name=f"run-{carried.run_id}", daemon=True
         )
-        try:
-            carried.thread.start()
-        except RuntimeError:
-            # A limit of processes or memory: what is not carried must not look as if it were.
-            self._forget(carried)
-            raise
+        carried.thread.start()
 
     def _carry(self, carried: Carried) -> None:
         def give_up() -> bool:

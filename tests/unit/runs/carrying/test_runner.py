@@ -275,6 +275,28 @@ def test_a_row_that_has_its_thread_by_the_second_renewal_is_kept(world: World) -
     assert status_of(run) == "running"
 
 
+@pytest.mark.promise("CR-13")
+def test_of_many_runs_taken_at_once_none_is_lost_while_the_threads_of_others_start(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [world.start(says("done")) for _ in range(3)]
+    runner = Runner(register(), name="a")
+    renewal = Renewal(runner, register=register)
+
+    class SlowToStart(threading.Thread):
+        def start(self) -> None:
+            with psycopg.connect(world.url, autocommit=True) as connection:
+                for _ in range(2):
+                    renewal.renew_once(connection)
+            super().start()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading, "Thread", SlowToStart)
+        assert runner._take_once()
+    eventually(lambda: all(status_of(run) == "answered" for run in runs))
+    assert [it.losses for it in Run.objects.filter(id__in=[it.id for it in runs])] == [0, 0, 0]
+
+
 @pytest.mark.field("FL-18")
 def test_a_holder_that_the_database_forgot_loses_all_and_starts_a_new_life(
     world: World, runner: Runner
