@@ -105,7 +105,7 @@ def test_an_attempt_that_breaks_counts_as_a_loss_and_the_third_fails_the_run(
         key_ids=keyring().ids,
         give_up=lambda: False,
     )
-    runner.carry_in_thread(run_id, attempt)
+    runner.carry_in_threads([(run_id, attempt)])
     eventually(lambda: status_of(run) == "failed")
     ended = Run.objects.get(id=run.id)
     assert (ended.losses, ended.attempt) == (3, 4)
