@@ -6,6 +6,7 @@ Pure: no database, no HTTP. Rows come in, a `Verdict` comes out (ruling 37).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -29,11 +30,15 @@ NOT_DONE = frozenset({"failed", "refused", "held"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunShown:
-    """A run as the product shows it after everything ended, or after the time was up."""
+    """A run as the product shows it after everything ended, or after the time was up.
+
+    `asked`: how many writes its model asks for, 0 where nobody says.
+    """
 
     id: str
     agent: str
     status: str
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +98,7 @@ class Verdict:
     missing: tuple[WriteShown, ...] = ()
     hidden: tuple[WriteShown, ...] = ()
     unsettled: tuple[WriteShown, ...] = ()
+    left_out: tuple[RunShown, ...] = ()
     unknown: tuple[Unknown, ...] = ()
     caught: Mapping[Kind, int] = field(default_factory=dict)
 
@@ -110,6 +116,10 @@ class Verdict:
             for write in self.hidden
         ]
         lines += [f"unsettled: {_named(write)} was never settled" for write in self.unsettled]
+        lines += [
+            f"left out: run {run.id} of {run.agent} shows fewer than {run.asked} writes"
+            for run in self.left_out
+        ]
         lines += [
             f"unknown: {_named(it.write)} is {it.write.kind} and should be known: {it.told}"
             for it in self.unknown
@@ -136,14 +146,18 @@ def judge(
     *, runs: Iterable[RunShown], writes: Iterable[WriteShown], requests: Iterable[Request]
 ) -> Verdict:
     """Compare what the product shows with what the vendors remember."""
-    shown, arrived = list(writes), list(requests)
+    begun, shown, arrived = list(runs), list(writes), list(requests)
+    made = Counter(it.run_id for it in shown)
     effects: dict[str, set[tuple[str, int]]] = {}
     for request in arrived:
         if request.effect is not None:
             effects.setdefault(request.marker, set()).add((request.vendor, request.effect))
     kept = {(it.vendor, it.step_key) for it in arrived if it.effect is not None}
     return Verdict(
-        lost=tuple(run for run in runs if run.status != "answered"),
+        lost=tuple(run for run in begun if run.status != "answered"),
+        left_out=tuple(
+            run for run in begun if run.status == "answered" and made[run.id] < run.asked
+        ),
         duplicates=tuple(sorted(marker for marker, found in effects.items() if len(found) > 1)),
         missing=tuple(
             write

@@ -17,6 +17,8 @@ from liyagent.demo.vendors.process import VENDORS
 from liyagent.demo.watch import RunRow, View, Watch
 
 RUNS_OF_A_KIND = 4
+# As their scripts have it.
+WRITES_A_RUN = 6
 KINDS = tuple(Kind)
 TASK = "Disk usage of /var on web-17 is at 91%. Find out why and bring it below 50%."
 SEVERAL = 4
@@ -199,7 +201,12 @@ def _counted(writes: Sequence[WriteShown]) -> str:
 def _judge(end: View, cast: Cast, caught: set[str], requests: list[Request]) -> Verdict:
     return judge(
         runs=[
-            RunShown(id=run_id, agent=f"triage-{kind}", status=end.runs[run_id].status)
+            RunShown(
+                id=run_id,
+                agent=f"triage-{kind}",
+                status=end.runs[run_id].status,
+                asked=WRITES_A_RUN,
+            )
             for run_id, kind in cast.kinds.items()
         ],
         writes=[replace(it, is_caught=it.step_key in caught) for it in end.writes],

@@ -34,6 +34,8 @@ from tests.trials.watch import ENDED, Row, Watch, run_shown, write_shown
 LEASE_SECONDS, SWEEP_SECONDS = 2.0, 0.5
 LOOK_SECONDS = 0.02
 PACE_MS = 25.0
+# Of the agents whose scripts are written below.
+WRITES_A_RUN = 2
 SETTINGS = {
     "LIYAGENT_LEASE_SECONDS": str(LEASE_SECONDS),
     "LIYAGENT_SWEEP_SECONDS": str(SWEEP_SECONDS),
@@ -103,12 +105,15 @@ class Place:
         time.sleep(max(0.0, stopped_at + seconds - time.monotonic()))
         self.stage.cluster.revive()
 
-    def judged(self, runs: Sequence[UUID]) -> Verdict:
-        """What the product shows of these runs after its late looks, against what the vendors remember."""
+    def judged(self, runs: Sequence[UUID], *, asked: int = 0) -> Verdict:
+        """What the product shows of these runs after its late looks, against what the vendors remember.
+
+        `asked`: how many writes each of them is to show.
+        """
         self.until(lambda: self.one(LOOKS_DUE, list(runs)) == 0, "the late looks")
         requests, _ = requests_of(ledgers(self.stage), runs)
         return judge(
-            runs=map(run_shown, self.watch.runs(runs)),
+            runs=[run_shown(it, asked=asked) for it in self.watch.runs(runs)],
             writes=map(write_shown, self.watch.calls(runs)),
             requests=requests,
         )
@@ -206,7 +211,7 @@ def _write_scripts(directory: Path) -> None:
     for kind, (tool, field, more) in WRITES.items():
         writes = [
             {"tool": tool, "args": {**more, field: f"disk 91% [{{{{ run }}}}/{number}]"}}
-            for number in (1, 2)
+            for number in range(1, WRITES_A_RUN + 1)
         ]
         steps = [
             {"delay": 0.05, "text": "I look first.", "calls": [{"tool": READS[kind]}]},

@@ -13,7 +13,7 @@ import pytest
 
 from tests.fakes.a2a_client import A2aClient, Refused
 from tests.fakes.webhook_receiver import Receiver
-from tests.processes.place import Place
+from tests.processes.place import WRITES_A_RUN, Place
 from tests.processes.test_outages import assert_kept
 from tests.trials.scripts import AGENTS
 
@@ -68,7 +68,7 @@ def test_a_task_whose_process_is_killed_is_answered_and_told_by_the_other(
     told = receiver.received[0]
     assert there.state(told.told if here.is_old else told.told["task"]) == "completed"
     assert told.headers["x-a2a-notification-token"] == "t-1"
-    assert_kept(place.judged([task]))
+    assert_kept(place.judged([task], asked=WRITES_A_RUN))
 
 
 @pytest.mark.field("FL-80")

@@ -10,7 +10,7 @@ import pytest
 from a2a.types import TaskState
 
 from tests.fakes.a2a_sdk import Sdk, message, sent
-from tests.processes.place import Place
+from tests.processes.place import WRITES_A_RUN, Place
 from tests.processes.test_outages import assert_kept
 from tests.trials.scripts import AGENTS
 
@@ -43,4 +43,4 @@ def test_a_message_delivered_again_to_the_other_process_is_the_same_task_while_i
     assert while_it_runs.status.state == TaskState.TASK_STATE_COMPLETED
     for name in "BA":
         assert send(name, waits=True) == while_it_runs
-    assert_kept(place.judged([first.id]))
+    assert_kept(place.judged([first.id], asked=WRITES_A_RUN))

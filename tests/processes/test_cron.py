@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.processes.place import Place, make_whole
+from tests.processes.place import WRITES_A_RUN, Place, make_whole
 from tests.processes.test_outages import assert_kept
 from tests.trials.scripts import AGENTS
 from tests.trials.watch import Row
@@ -109,7 +109,7 @@ def test_processes_killed_around_their_fires_leave_each_slot_one_outcome_and_non
     assert len(slots) == len(set(slots)) == KILLS * len(KEYS)
     runs: list[UUID] = [it["run_id"] for it in found]
     assert timed.one(RUNS, runs) == len(runs)
-    assert_kept(timed.judged(runs))
+    assert_kept(timed.judged(runs, asked=WRITES_A_RUN))
     timed.check_chains(runs)
     print(f"{len(runs)} fires, {KILLS} kills, seed {SEED}, losses {timed.one(LOSSES, runs)}")  # noqa: T201
 
@@ -130,7 +130,7 @@ def test_the_run_of_a_fire_whose_process_is_killed_goes_on_from_its_last_step(ti
     assert (fire["state"], fire["outcome"]) == ("ended", "answered")
     (head,) = timed.heads([run])
     assert (head["losses"], head["attempt"]) == (1, 2)
-    assert_kept(timed.judged([run]))
+    assert_kept(timed.judged([run], asked=WRITES_A_RUN))
 
 
 @pytest.mark.field("FL-01")
@@ -159,4 +159,4 @@ def test_a_fire_whose_write_is_slow_is_run_once_while_further_slots_are_recorded
     (head,) = timed.heads([run])
     assert (head["losses"], head["attempt"]) == (0, 1)
     assert timed.effects([run])["jira"] == 2
-    assert_kept(timed.judged([run]))
+    assert_kept(timed.judged([run], asked=WRITES_A_RUN))

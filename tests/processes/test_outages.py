@@ -41,6 +41,7 @@ def assert_kept(verdict: Verdict) -> None:
     assert verdict.missing == ()
     assert verdict.hidden == ()
     assert verdict.unsettled == ()
+    assert verdict.left_out == ()
     assert [it for it in verdict.unknown if not it.is_allowed] == []
 
 

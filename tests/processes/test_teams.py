@@ -11,7 +11,7 @@ import pytest
 
 from tests.fakes.teams_channel import Answered, Channel
 from tests.fakes.teams_connector import SECRET, Fault, Shown, TeamsConnector
-from tests.processes.place import Place, make_whole
+from tests.processes.place import WRITES_A_RUN, Place, make_whole
 from tests.processes.test_outages import assert_kept
 from tests.trials.scripts import AGENTS
 
@@ -88,7 +88,7 @@ def test_a_turn_whose_process_is_killed_is_one_run_and_one_reply(at_teams: AtTea
     assert at_teams.say("disk full", at="B").json() == first.json()
     (reply,) = at_teams.replies()
     assert reply.text == ENDED_TEXT
-    assert_kept(at_teams.place.judged([run]))
+    assert_kept(at_teams.place.judged([run], asked=WRITES_A_RUN))
 
 
 @pytest.mark.promise("CR-08")
@@ -108,4 +108,4 @@ def test_a_process_killed_while_the_connector_has_its_answer_leaves_one_reply(
     at_teams.place.watch.rows(CLAIMS_LAPSE)
     at_teams.place.until(lambda: at_teams.place.one(SENDING) == 0, "the end of all sending")
     assert [it.text for it in at_teams.replies()] == [ENDED_TEXT]
-    assert_kept(at_teams.place.judged([run]))
+    assert_kept(at_teams.place.judged([run], asked=WRITES_A_RUN))

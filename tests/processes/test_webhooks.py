@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 from tests.fakes.signer import Replied, Signer, new_secret
-from tests.processes.place import PACE_MS, Place, make_whole
+from tests.processes.place import PACE_MS, WRITES_A_RUN, Place, make_whole
 from tests.processes.test_outages import assert_kept
 from tests.trials.scripts import AGENTS
 
@@ -104,7 +104,7 @@ def test_a_delivery_sent_again_to_the_other_process_is_one_run_for_ever(
         )
     assert {(it.status, it.body) for it in (while_it_runs, *after, *at_once)} == {(202, first.body)}
     assert place.effects([run])["incident"] == 2
-    assert_kept(place.judged([run]))
+    assert_kept(place.judged([run], asked=WRITES_A_RUN))
 
 
 @pytest.mark.field("FL-70")
@@ -121,7 +121,7 @@ def test_a_delivery_sent_to_both_processes_at_once_is_one_run(at_hooks: AtHooks)
     (run,) = {UUID(it.json()["id"]) for it in answers}
     assert place.one(ARRIVALS, "msg-at-once") == 1
     place.wait_for_ends([run])
-    assert_kept(place.judged([run]))
+    assert_kept(place.judged([run], asked=WRITES_A_RUN))
 
 
 @pytest.mark.promise("CR-05")
@@ -137,4 +137,4 @@ def test_a_call_whose_process_is_killed_ends_on_the_other_and_is_the_same_run(
     place.wait_for_ends([run])
     assert at_hooks.send(EVENT, to="B", of="msg-killed").body == first.body
     assert [it["status"] for it in place.heads([run])] == ["answered"]
-    assert_kept(place.judged([run]))
+    assert_kept(place.judged([run], asked=WRITES_A_RUN))

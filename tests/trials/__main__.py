@@ -43,6 +43,7 @@ from tests.trials.report import (
     table,
     unknown_by_kind,
 )
+from tests.trials.scripts import WRITES
 from tests.trials.stage import LATE_LOOK_SECONDS, Stage, hosts_apart, stage
 from tests.trials.trial import Played, ledgers, play, requests_of
 from tests.trials.watch import Watch, run_shown, write_shown
@@ -121,7 +122,9 @@ def _judge_all(stage: Stage, watch: Watch, trials: list[Played]) -> Whole:
         heads, calls = watch.runs(runs), watch.calls(runs)
         requests, _ = requests_of(ledgers(stage), runs)
         verdict = judge(
-            runs=map(run_shown, heads), writes=map(write_shown, calls), requests=requests
+            runs=[run_shown(it, asked=WRITES) for it in heads],
+            writes=map(write_shown, calls),
+            requests=requests,
         )
         if not unknown_by_kind(verdict)[Kind.READABLE] or time.monotonic() > until:
             break

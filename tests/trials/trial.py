@@ -15,7 +15,7 @@ from liyagent.demo.judge import KIND_OF_VENDOR, Kind, Request, Verdict, judge, r
 from liyagent.demo.vendors.process import VENDORS
 from tests.trials.faults import STALL_SECONDS, Struck, strike
 from tests.trials.plan import Fault, Plan
-from tests.trials.scripts import AGENTS
+from tests.trials.scripts import AGENTS, WRITES
 from tests.trials.stage import Stage, StageFailed
 from tests.trials.watch import ENDED, IN_DOUBT, OpenMark, Row, Watch, run_shown, write_shown
 
@@ -110,7 +110,9 @@ def look_back(
         struck = replace(struck, caught=tuple(_cut(calls)))
     requests = requests_of(ledgers(stage), runs)
     verdict = judge(
-        runs=map(run_shown, heads), writes=map(write_shown, calls), requests=requests[0]
+        runs=[run_shown(it, asked=WRITES) for it in heads],
+        writes=map(write_shown, calls),
+        requests=requests[0],
     )
     return Played(
         plan=plan,

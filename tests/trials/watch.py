@@ -106,9 +106,9 @@ class Watch:
         ]
 
 
-def run_shown(row: Row) -> RunShown:
+def run_shown(row: Row, *, asked: int = 0) -> RunShown:
     """Return a run as the judge wants it."""
-    return RunShown(id=str(row["id"]), agent=row["agent_key"], status=row["status"])
+    return RunShown(id=str(row["id"]), agent=row["agent_key"], status=row["status"], asked=asked)
 
 
 def write_shown(row: Row) -> WriteShown:

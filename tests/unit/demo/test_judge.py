@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+import liyagent.demo
 from liyagent.demo.judge import Kind, Request, RunShown, Verdict, WriteShown, judge, read_requests
+from liyagent.demo.play import KINDS, WRITES_A_RUN
 
+SCRIPTS = Path(liyagent.demo.__file__).parent / "scripts"
 RUN = "0198c1d2-0000-7000-8000-000000000001"
 FIRST = f"{RUN}/1"
 
@@ -113,6 +119,24 @@ def test_a_write_shown_as_not_done_that_took_effect_is_hidden(fate: str) -> None
 
     assert found.hidden == (write(fate=fate),)
     assert f"shown {fate} and took effect" in found.broken[0]
+
+
+@pytest.mark.parametrize(("status", "asked", "is_left_out"), [("answered", 2, True), ("answered", 1, False), ("failed", 2, False)])  # fmt: skip
+def test_an_answered_run_that_shows_fewer_writes_than_its_model_asked_for_left_some_out(
+    status: str, asked: int, is_left_out: bool
+) -> None:
+    shown = RunShown(id=RUN, agent="triage-keyed", status=status, asked=asked)
+    found = verdict(runs=[shown], writes=[write()], requests=[request()])
+
+    assert found.left_out == ((shown,) if is_left_out else ())
+    assert any(it.startswith("left out") for it in found.broken) is is_left_out
+
+
+def test_the_scripts_of_the_demo_ask_for_as_many_writes_as_are_judged() -> None:
+    for kind in KINDS:
+        script = (SCRIPTS / f"triage-{kind}.yaml").read_text()
+        steps = yaml.safe_dump(yaml.safe_load(script)["steps"])
+        assert len(set(re.findall(r"\[\{\{ run \}\}/\d+\]", steps))) == WRITES_A_RUN
 
 
 def test_a_kill_that_caught_nothing_proves_nothing() -> None:
