@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -43,10 +43,11 @@ def ask_for(
     asked_by: str,
     params: Mapping[str, Any] | None = None,
     mission: str = "",
+    beside: Callable[[], object] | None = None,
 ) -> Asked:
     """Keep a job, or find the one of its kind about `subject` that has not ended.
 
-    Raises `KindUnknown`, and `TooLarge` for `params` of more than 64 KiB.
+    `beside` keeps what a new one needs, in the same commit: both or neither. Raises `KindUnknown`, and `TooLarge` for `params` of more than 64 KiB.
     """
     if kind not in HANDLERS:
         known = ", ".join(sorted(HANDLERS)) or "none"
@@ -56,6 +57,8 @@ def ask_for(
         with transaction.atomic(durable=True):
             job_id = keep_job(kind, subject, asked_by=asked_by, params=plain, mission=mission)
             if job_id is not None:
+                if beside is not None:
+                    beside()
                 return Asked(job=Job.objects.get(id=job_id), is_new=True)
         found = Job.objects.filter(kind=kind, subject=subject, status__in=LIVE).first()
         # None where it ended between the two statements.

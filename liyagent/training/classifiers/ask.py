@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
-
-from django.db import transaction
 
 from liyagent.core.errors import BadInput
 from liyagent.core.ids import new_id
@@ -35,22 +34,22 @@ def ask_training(
     """
     if not KEY.fullmatch(key):
         raise BadInput("key wants 1 to 80 letters, digits, - and _")
-    params: dict[str, Any] = {"runs": runs} if runs else {"input": _kept(examples)}
-    asked = ask_for(KIND, key, asked_by=asked_by, params=params, mission=mission)
-    if not asked.is_new and "input" in params:
-        TrainingInput.objects.filter(id=params["input"]).delete()
-    return asked
+    if runs:
+        return ask_for(KIND, key, asked_by=asked_by, params={"runs": runs}, mission=mission)
+    row = _sealed(examples)
+    params = {"input": str(row.id)}
+    # The job forgets them once it has ended: without one they would stay for ever.
+    beside = partial(row.save, force_insert=True)
+    return ask_for(KIND, key, asked_by=asked_by, params=params, mission=mission, beside=beside)
 
 
-def _kept(examples: Sequence[Example]) -> str:
+def _sealed(examples: Sequence[Example]) -> TrainingInput:
     ring = keyring()
     input_id = new_id()
     sealer = ring.sealer(key_id=ring.newest, run_id=input_id, format_number=FORMAT)
-    with transaction.atomic(durable=True):
-        TrainingInput.objects.create(
-            id=input_id,
-            key_id=ring.newest,
-            sealed=sealer.seal([list(it) for it in examples], kind="examples", number=0),
-            created_at=NOW,
-        )
-    return str(input_id)
+    return TrainingInput(
+        id=input_id,
+        key_id=ring.newest,
+        sealed=sealer.seal([list(it) for it in examples], kind="examples", number=0),
+        created_at=NOW,
+    )

@@ -145,3 +145,21 @@ def test_a_text_of_no_known_word_is_told_by_how_often_labels_come() -> None:
     assert [label for label, _ in probabilities(model, "zz yy")] == ["often", "rare"]
     assert accuracy(model, []) == (None, None)
     assert accuracy(model, [("a1", "often"), ("c1 d1", "rare")]) == (1.0, 0.5)
+
+
+def test_examples_are_kept_with_their_job_or_not_at_all(school: School, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    """A process that dies in between leaves no words that nothing would ever forget."""
+
+    def die(*_about: Any, **_facts: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("liyagent.jobs.ask.keep_job", die)
+        with pytest.raises(KeyboardInterrupt):
+            ask_training("queue", asked_by="cli:olga", examples=EXAMPLES)
+    assert not TrainingInput.objects.exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingInput, "save", die)
+        with pytest.raises(KeyboardInterrupt):
+            ask_training("queue", asked_by="cli:olga", examples=EXAMPLES)
+    assert not Job.objects.exists()
