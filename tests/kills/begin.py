@@ -109,11 +109,16 @@ def _copilot(at: KillStage, begun: Begun, process: str) -> str:
 
 
 def _a2a(at: KillStage, begun: Begun, process: str) -> str:
-    port = urlsplit(at.stage.url(process)).port
-    assert port is not None
-    client = A2aClient(port=port, token=at.stage.token, agent=agent_of(Way.A2A))
+    client = a2a_client(at, process)
     message = client.message(TASK, messageId=begun.name)
     return str(client.send(message, waits=False)["id"])
+
+
+def a2a_client(at: KillStage, process: str) -> A2aClient:
+    """Return who asks a process by A2A."""
+    port = urlsplit(at.stage.url(process)).port
+    assert port is not None
+    return A2aClient(port=port, token=at.stage.token, agent=agent_of(Way.A2A))
 
 
 def _check(status: int, wanted: int, body: bytes) -> None:

@@ -32,7 +32,7 @@ class Kinds(StrEnum):
     CHANGE = "duplicate: a change more than once"
     REPLY = "duplicate: a Teams reply posted more than once"
     RUN = "duplicate: more than one run of one entry"
-    ANSWER = "wrong: a reply that is not the answer of its run"
+    ANSWER = "wrong: what is shown as an answer is not that of its run"
     MISSING = "missing: shown done, not on the ledger"
     HIDDEN = "hidden: shown not done, and it took effect"
     UNSETTLED = "unsettled: a write that was never settled"
@@ -59,7 +59,7 @@ class TrialShown:
     """A trial as our records show it at the end. `run_id` is empty where no record was ever kept.
 
     `outcome` is what the arrival says of its end, `status` what the run says itself. `owed`: deliveries that are not
-    delivered. `asked`: the writes that its run is to make. `told`: the ids that whoever began it was told. `recovery`:
+    delivered. `asked`: the writes that its run is to make. `answers`: what is shown as its answer, wherever that is. `told`: the ids that whoever began it was told. `recovery`:
     seconds from the kill to its end, None where it was not caught in flight.
     """
 
@@ -71,6 +71,7 @@ class TrialShown:
     status: str = ANSWERED
     owed: int = 0
     asked: int = 0
+    answers: frozenset[str] = frozenset()
     losses: int = 0
     told: frozenset[str] = frozenset()
     recovery: float | None = None
@@ -141,6 +142,8 @@ def _faults_of(trial: TrialShown) -> list[Fault]:
         kinds.append(Kinds.FAILED)
     if trial.owed:
         kinds.append(Kinds.OWED)
+    if trial.status == ANSWERED and trial.answers - {answer_of(trial.run_id)}:
+        kinds.append(Kinds.ANSWER)
     if trial.told - {trial.run_id}:
         kinds.append(Kinds.RUN)
     if trial.losses > 1:
@@ -149,7 +152,7 @@ def _faults_of(trial: TrialShown) -> list[Fault]:
         kinds.append(Kinds.SLOW)
     how = (
         f": {trial.state} {trial.outcome}, its run {trial.status}, {trial.owed} owed, {trial.losses} losses, "
-        f"recovery {trial.recovery}"
+        f"recovery {trial.recovery}, answers {sorted(trial.answers)}"
     )
     return [Fault(kind=it, of=of + how) for it in kinds]
 

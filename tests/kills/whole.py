@@ -15,6 +15,7 @@ from tests.kills.plan import planned
 from tests.kills.report import line_of
 from tests.kills.rounds import Played, play
 from tests.kills.scripts import writes_of
+from tests.kills.shown import answers_shown
 from tests.kills.stage import SURVIVOR, KillStage, kill_stage
 from tests.trials.chains import check_chains
 from tests.trials.stage import StageFailed, hosts_apart
@@ -61,7 +62,7 @@ def _judged(at: KillStage, played: Sequence[Played]) -> Whole:
     runs = run_ids(list(found.values()))
     calls = at.watch.calls(runs)
     judged = judge(
-        trials=[_shown(it) for it in played],
+        trials=[_shown(at, it) for it in played],
         runs=all_runs(at.watch),
         writes=[write_shown(it) for it in calls],
         requests=read_requests(ledgers(at.stage)),
@@ -85,7 +86,7 @@ def _judged(at: KillStage, played: Sequence[Played]) -> Whole:
     )
 
 
-def _shown(played: Played) -> TrialShown:
+def _shown(at: KillStage, played: Played) -> TrialShown:
     row, trial = played.row, played.begun.trial
     known = {} if row is None else {
         "run_id": str(row["run_id"]),
@@ -93,6 +94,7 @@ def _shown(played: Played) -> TrialShown:
         "outcome": row["outcome"] or row["reason"],
         "status": row["status"] or "",
         "owed": row["not_delivered"],
+        "answers": answers_shown(at, played.begun, str(row["run_id"])),
         "losses": row["losses"] or 0,
     }  # fmt: skip
     return TrialShown(

@@ -30,6 +30,7 @@ from tests.kills.plan import (
 )
 from tests.kills.plan import TRIALS as TRIALS_ASKED
 from tests.kills.report import percentile, table, too_few
+from tests.kills.scripts import answer_of
 from tests.kills.whole import play_all
 
 TRIALS = trials_asked(os.environ)
@@ -84,7 +85,14 @@ def judged(*trials: TrialShown, runs: Sequence[str] = (), **shown: Any) -> Judge
 @pytest.mark.promise("CR-32")
 def test_trials_that_ended_as_promised_have_no_fault() -> None:
     found = judged(
-        replace(FIRE, losses=1, recovery=14.9, told=frozenset({RUN}), asked=3),
+        replace(
+            FIRE,
+            losses=1,
+            recovery=14.9,
+            told=frozenset({RUN}),
+            asked=3,
+            answers=frozenset({answer_of(RUN)}),
+        ),
         replace(TURN, recovery=2.0),
         writes=[write("incident"), write("jira", key="k2"), write("servicenow", "unknown", "k3")],
         requests=[
@@ -115,6 +123,8 @@ def test_trials_that_ended_as_promised_have_no_fault() -> None:
         (Kinds.FAILED, replace(FIRE, status="failed")),
         (Kinds.FAILED, replace(FIRE, status="running")),
         (Kinds.OWED, replace(FIRE, owed=1)),
+        (Kinds.ANSWER, replace(FIRE, answers=frozenset({answer_of(RUN), "None"}))),
+        (Kinds.ANSWER, replace(FIRE, answers=frozenset({answer_of(OTHER)}))),
         (Kinds.LEFT_OUT, replace(FIRE, asked=1)),
         (Kinds.NO_REPLY, TURN),
         (Kinds.RUN, replace(FIRE, told=frozenset({RUN, OTHER}))),
