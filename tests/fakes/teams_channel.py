@@ -8,12 +8,19 @@ import time
 from dataclasses import dataclass, field
 from functools import cache
 from http.client import HTTPConnection
+from pathlib import Path
 from threading import Lock
 from typing import Any
 from uuid import uuid4
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)  # fmt: skip
 
 ISSUER = "https://api.botframework.com"
 APP_ID = "5f0a9d5e-54e8-4d5c-9a3e-7d2f1f0c1a11"
@@ -23,12 +30,27 @@ ANSWER_SECONDS = 20
 
 
 _MAKING = Lock()
+_KEPT: dict[str, RSAPrivateKey] = {}
 
 
 def private_key(name: str = "first") -> RSAPrivateKey:
     """One for each name, made once a process, whichever threads ask for it at once."""
     with _MAKING:
-        return _made(name)
+        return _KEPT.get(name) or _made(name)
+
+
+def kept_key(path: Path) -> str:
+    """Return the name of the key in a file, made where there is none: processes that know it go on knowing it."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        key = _made(path.name)
+        path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    key = load_pem_private_key(path.read_bytes(), password=None)
+    assert isinstance(key, RSAPrivateKey)
+    name = f"kept-{key.public_key().public_numbers().n % 16**8:08x}"
+    _KEPT[name] = key
+    return name
 
 
 @cache

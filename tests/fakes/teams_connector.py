@@ -16,11 +16,12 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote
 
-from liyagent.entry.teams.words import PLACEHOLDER
 from tests.fakes.teams_channel import APP_ID, ISSUER, TENANT, Channel, public_jwk
 
 ACTIVITIES = re.compile(r"/v3/conversations/([^/]+)/activities(?:/([^/]+))?")
 SECRET = "of-the-local-connector"
+# What a bot says until it has an answer. In words of our own: this runs without the product.
+PLACEHOLDER = "I am on it. The answer will appear here."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

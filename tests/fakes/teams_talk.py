@@ -2,23 +2,31 @@
 
 `python -m tests.fakes.teams_talk --app http://127.0.0.1:8001`: a line is said to the bot, `approve` and `reject` press the
 last card that waits. What the bot shows is printed as it changes. At the end of input, it ends once all is answered.
+What is answered with 429 or 503 is said again after the time that the app names, as the channel does. The key that it signs
+with stays in a file, so that an app process that knows it from the last talk knows it in the next one.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from tests.fakes.teams_channel import APP_ID, PERSON, TENANT, Channel
+from tests.fakes.teams_channel import APP_ID, PERSON, TENANT, Answered, Channel, kept_key
 from tests.fakes.teams_connector import SECRET, Shown, TeamsConnector
 
 PORT = 3978
 BUTTONS = frozenset({"approve", "reject"})
 PATIENCE_SECONDS = 60.0
+KEY_FILE = Path(os.environ.get("LIYAGENT_STATE_DIR") or ".liyagent") / "teams-connector.pem"
+LATER = frozenset({429, 503})
+# A process asks for keys that it could not read once a minute.
+MOST_TRIES, LONGEST_WAIT_SECONDS = 4, 60.0
 LOOK_SECONDS = 0.1
 
 
@@ -67,12 +75,33 @@ def waiting(connector: TeamsConnector) -> Shown | None:
     return next((it for it in reversed(connector.messages()) if it.buttons), None)
 
 
-def press(connector: TeamsConnector, channel: Channel, app: str, verb: str) -> str:
+def send(channel: Channel, app: str, activity: dict[str, Any], key: str) -> Answered:
+    """Send an activity, and the very same again where the app says that it comes too early."""
+    for left in reversed(range(MOST_TRIES)):
+        answer = channel.send(app, activity, token=channel.token(key=key))
+        if answer.status_code not in LATER or not left:
+            break
+        seconds = min(float(answer.headers.get("retry-after", "1")), LONGEST_WAIT_SECONDS)
+        sys.stdout.write(
+            f"HTTP {answer.status_code}, said again in {seconds:.0f} s: {words(answer)}\n"
+        )
+        sys.stdout.flush()
+        time.sleep(seconds)
+    return answer
+
+
+def words(answer: Answered) -> str:
+    """Why the app did not take it."""
+    told = answer.json() if answer.content and answer.status_code != 200 else None
+    return str(told.get("detail", told)) if isinstance(told, dict) else ""
+
+
+def press(connector: TeamsConnector, channel: Channel, app: str, verb: str, key: str) -> str:
     card = until(lambda: waiting(connector))
     if card is None:
         return "there is no card to press"
     button = next(it for it in card.buttons if it["verb"] == verb)
-    answer = channel.send(app, channel.press(button, card=card.id)).json()
+    answer = send(channel, app, channel.press(button, card=card.id), key).json()
     value = answer.get("value")
     if not isinstance(value, dict):
         return str(value or answer)
@@ -95,23 +124,35 @@ def main() -> None:
     parser.add_argument("--tenant", default=TENANT)
     parser.add_argument("--secret", default=SECRET)
     parser.add_argument("--person", default=PERSON, help="the account of who talks")
+    parser.add_argument("--key-file", type=Path, default=KEY_FILE, help="what it signs with")
     given = parser.parse_args()
+    key = kept_key(given.key_file)
+    taken = True
     facts = {"app_id": given.app_id, "tenant": given.tenant, "secret": given.secret}
     with TeamsConnector(port=given.port, **facts) as connector:
+        connector.keys = [key]
         channel, screen = connector.channel(person=given.person), Screen(connector)
         looking = threading.Thread(target=screen.look_until_ended)
         looking.start()
         try:
             for line in map(str.strip, sys.stdin):
                 if line in BUTTONS:
-                    sys.stdout.write(f"{press(connector, channel, given.app, line)}\n")
+                    sys.stdout.write(f"{press(connector, channel, given.app, line, key)}\n")
                 elif line:
-                    answer = channel.send(given.app, channel.message(line))
-                    sys.stdout.write(f"said: HTTP {answer.status_code}\n")
-            until(lambda: is_all_answered(connector))
+                    answer = send(channel, given.app, channel.message(line), key)
+                    taken = answer.status_code == 200
+                    sys.stdout.write(
+                        f"said: HTTP {answer.status_code} {words(answer)}".rstrip() + "\n"
+                    )
+                sys.stdout.flush()
+                if not taken:
+                    break
+            if taken and not until(lambda: is_all_answered(connector)):
+                sys.stdout.write("not all is answered yet; a card that waits is decided in the console too\n")  # fmt: skip
         finally:
             screen.ended.set()
             looking.join()
+    sys.exit(0 if taken else 1)
 
 
 if __name__ == "__main__":
