@@ -81,8 +81,8 @@ class JobAdmin(ReadOnlyAdmin):
 
     @admin.display(description="reason")
     def why(self, job: Job) -> str:
-        """Why it ended so."""
-        return cell(job.reason)
+        """Why it ended so, and until then what it is at, or waits for."""
+        return cell(why_of(job))
 
     @admin.display(description="what came of it")
     def outcome(self, job: Job) -> SafeString:
@@ -127,6 +127,11 @@ class JobAdmin(ReadOnlyAdmin):
             request, title=f"Cancel {job}", told=told, button="Cancel it", form=NothingToSay(),
             extra={"cancel": self.page_address(job)},
         )  # fmt: skip
+
+
+def why_of(job: Job) -> str:
+    """Return why a job ended so; of one that goes on, what it last said."""
+    return job.words if job.ended_at is None else job.reason
 
 
 def outcome_of(job: Job) -> list[tuple[str, str]]:

@@ -67,6 +67,8 @@ def test_the_shell_trains_lists_asks_and_removes(operator: Api, tmp_path: Path) 
     assert "100%" in shell("classifier", "list")
     assert shell("classifier", "classify", "queue", "disk full").split()[1] == "disks"
     assert "accuracy" in shell("jobs", "show", str(Job.objects.get().id))
+    with pytest.raises(LiyagentError, match="there is no classifier 'qeue'; there are: queue"):
+        shell("classifier", "classify", "qeue", "x")
     assert shell("classifier", "remove", "queue") == "queue: 1 versions removed\n"
     assert "is asked for" in shell("classifier", "train", "queue", "--runs", "--since=2026-01-01")
     file.write_text("no json\n")

@@ -119,11 +119,15 @@ def shell(*arguments: str) -> str:
 def test_triggers_are_kept_and_run_at_the_shell(agent: Agent, fresh_db: FreshDatabase) -> None:
     make_user("kim", "agents.operate")
     flags = [f"--{name}={value}" for name, value in GIVEN.items()]
-    with pytest.raises(LiyagentError, match="no user is named"):
+    with pytest.raises(LiyagentError, match=r"no user is named .* --started-by"):
         shell("save", "nightly", *flags)
     told = shell("save", "nightly", *flags, "--started-by=kim")
     assert re.search(r"fires next at \d{4}-\d\d-\d\dT0[01]:30:00Z; .* started by kim", told)
     assert re.search(r"nightly  enabled  triage +30 2 \* \* \*  Europe/Berlin", shell("list"))
+    with pytest.raises(LiyagentError, match=r"agent there is: `manage\.py agents list` shows them"):
+        shell("save", "nightly", "--agent=nobody")
+    with pytest.raises(LiyagentError, match=r"no active user 'ghost': `manage\.py users list`"):
+        shell("save", "nightly", "--started-by=ghost")
     with pytest.raises(LiyagentError, match="six fields"):
         shell("save", "nightly", "--schedule=0 30 2 * * *")
     assert "paused" in shell("pause", "nightly")

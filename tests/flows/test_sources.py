@@ -146,6 +146,8 @@ def test_the_shell_keeps_syncs_lists_and_cancels(operator: Api, docs: Path) -> N
     assert "cancelled" in shell("jobs", "cancel", str(Job.objects.first().id))  # type: ignore[union-attr]
     with pytest.raises(CommandError, match="not allowed with"):
         shell("sources", "save", "x", "--folder=/a", "--server=b")
+    with pytest.raises(LiyagentError, match="kind is missing: folder, urls, mcp_resources"):
+        shell("sources", "save", "x", "--agent=*")
     with pytest.raises(LiyagentError, match="agents is missing"):
         shell("sources", "save", "x", f"--folder={docs}")
     assert shell("sources", "remove", "handbook") == "handbook: removed\n"

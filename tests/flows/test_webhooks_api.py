@@ -177,6 +177,7 @@ def test_the_shell_keeps_tries_and_lists(operator: Api, agent: Agent, tmp_path: 
     sample = tmp_path / "alert.json"
     sample.write_text(json.dumps(ALERT))
     flags = ["--kind=webhook", "--agent=triage", "--started-by=olga", "--secret-env=A", "--secret-env=B"]  # fmt: skip
+    assert "kind is missing: webhook or ticket" in refusal("save", "pager", *flags[1:], "--task=x", f"--sample={sample}")  # fmt: skip
     said = shell("save", "pager", *flags, "--task={{ problem }}", f"--sample={sample}")
     assert "a call at /hooks/pager starts agent triage as olga" in said
     assert Trigger.objects.get().secret_envs == ["A", "B"]

@@ -127,7 +127,7 @@ def _checked(key: str, given: Mapping[str, Any], *, is_new: bool) -> dict[str, A
 def _agent(value: Any) -> str:
     if isinstance(value, str) and KEY.fullmatch(value) and Agent.objects.filter(key=value).exists():
         return value
-    raise BadInput("wants the key of an agent there is")
+    raise BadInput("wants the key of an agent there is: `manage.py agents list` shows them")
 
 
 def _task(value: Any) -> str:

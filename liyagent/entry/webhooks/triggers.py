@@ -23,6 +23,7 @@ from liyagent.entry.webhooks.models import (
     NOW,
     SIGNATURE_HEADER,
     SIGNATURE_PREFIX,
+    Kind,
     Scheme,
     Trigger,
 )
@@ -126,6 +127,8 @@ def _check_whole(trigger: Trigger, values: Mapping[str, Any], *, is_new: bool) -
     if is_new:
         missing = [outside for name, outside in NEW_WANTS.items() if name not in values]
         problems = dict.fromkeys(missing, "is missing")
+        if "kind" in problems:
+            problems["kind"] = f"is missing: {' or '.join(Kind.values)}"
     elif values.get("kind", trigger.kind) != trigger.kind:
         problems["kind"] = f"stays {trigger.kind}: what was received is known by it"
     scheme = values.get("scheme", trigger.scheme)

@@ -29,6 +29,7 @@ LONGEST_URL = 1000
 MOST_NAMED = 20
 REQUIRED = ("kind", "agents", "settings")
 TIMES = ("schedule", "timezone")
+KINDS = f": {', '.join(SourceKind.values)}"
 
 
 def find_source(key: str) -> Source:
@@ -104,7 +105,7 @@ def _checked(key: str, given: Mapping[str, Any], found: Source | None) -> dict[s
             problems[name[:80]] = f"is not known; the known ones are {', '.join(REQUIRED + TIMES)}"
     for name in REQUIRED if found is None else ():
         if name not in given:
-            problems[name] = "is missing"
+            problems[name] = f"is missing{KINDS if name == 'kind' else ''}"
     kind = given.get("kind", found.kind if found else "")
     checks: dict[str, Callable[[Any], Any]] = {
         "kind": _kind,

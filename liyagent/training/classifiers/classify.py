@@ -16,6 +16,7 @@ from liyagent.training.classifiers.models import Classifier
 from runs.checkpoint import keyring
 
 MOST_TOLD = 5
+MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,9 @@ def find_classifier(key: str, *, version: int | None = None) -> Classifier:
     found = (rows if version is None else rows.filter(version=version)).order_by("-version").first()
     if found is None:
         which = "" if version is None else f" of version {version}"
-        raise ClassifierUnknown(f"there is no classifier {key[:80]!r}{which}")
+        keys = Classifier.objects.order_by("key").values_list("key", flat=True).distinct()
+        known = ", ".join(keys[:MOST_NAMED]) or "none yet"
+        raise ClassifierUnknown(f"there is no classifier {key[:80]!r}{which}; there are: {known}")
     return found
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import OperationalError, connection
 
 from liyagent.core.metrics import JOBS_ENDED
 from liyagent.core.plain import TooLarge
 from liyagent.jobs import work
+from liyagent.jobs.admin import why_of
 from liyagent.jobs.after_end import do_after_end
 from liyagent.jobs.ask import ask_for, find_job
 from liyagent.jobs.end import cancel_job, forget_jobs
@@ -378,3 +382,17 @@ def test_what_is_owed_by_a_row_that_cannot_be_read_is_tried_for_a_day_and_then_t
     assert do_after_end(never) == 1
     assert [it["reason"] for it in shop.audit("job.left_over")] == ["KeyError: 'marked_at'"]
     assert do_after_end(never) == 0
+
+
+def test_the_shell_and_the_console_tell_what_a_job_that_goes_on_waits_for(shop: Shop) -> None:
+    shop.again_in = 600.0
+    job = shop.ask()
+    shop.hand().work()
+    job.refresh_from_db()
+    assert (job.status, job.reason, why_of(job)) == ("queued", "", "number 1")
+    out = StringIO()
+    call_command("jobs", "list", stdout=out)
+    assert re.search(r"queued +1 +3 +number 1$", out.getvalue(), re.MULTILINE)
+    cancel_job(job.id, actor="olga")
+    job.refresh_from_db()
+    assert why_of(job) == job.reason == "cancelled by olga"

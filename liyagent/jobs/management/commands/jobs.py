@@ -8,12 +8,12 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from liyagent.core.operator import operator_name
 from liyagent.core.tables import aligned, visible
-from liyagent.jobs.admin import outcome_of
+from liyagent.jobs.admin import outcome_of, why_of
 from liyagent.jobs.ask import find_job
 from liyagent.jobs.end import cancel_job
 from liyagent.jobs.models import Job, JobStatus
 
-HEADS = ("JOB", "KIND", "SUBJECT", "STATUS", "DONE", "TOTAL", "REASON")
+HEADS = ("JOB", "KIND", "SUBJECT", "STATUS", "DONE", "TOTAL", "WHY")
 
 
 class Command(BaseCommand):
@@ -43,7 +43,7 @@ class Command(BaseCommand):
     def _list(self, options: dict[str, Any]) -> None:
         wanted = {name: options[name] for name in ("status", "kind") if options[name]}
         rows = [
-            (it.id, it.kind, it.subject, it.status, it.done, "" if it.total is None else it.total, it.reason)
+            (it.id, it.kind, it.subject, it.status, it.done, "" if it.total is None else it.total, why_of(it))
             for it in Job.objects.filter(**wanted)[: options["limit"]]
         ]  # fmt: skip
         self.stdout.write(aligned(HEADS, rows))
