@@ -20,7 +20,7 @@ from liyagent.entry.ways import Mark, Sent
 TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - the name of a header
 AGENT = "Liyagent-A2A"
 NUMBER = re.compile(r"[0-9]{1,18}")
-GONE, TOO_MANY, OF_THE_SERVER = 410, 429, 500
+GONE, OF_THE_SERVER = 410, 500
 SHOWN = Shown(history_length=0)
 
 
@@ -80,13 +80,13 @@ def _headers(config: PushConfig) -> dict[str, str]:
 
 
 def _sent(response: httpx2.Response) -> Sent:
+    """What a status means. Each address is a caller's own: one that is down says nothing of the next."""
     status = response.status_code
     if response.is_success:
         return Sent()
     return Sent(
         error=f"HTTP {status}",
         is_final=status == GONE,
-        is_down=status == TOO_MANY or status >= OF_THE_SERVER,
         may_have_arrived=status >= OF_THE_SERVER,
         wanted_pause=wanted_pause(response.headers.get("retry-after", "")),
     )

@@ -105,7 +105,8 @@ def _send(method: str, url: str, bot: TeamsBot, body: dict[str, Any], mark: Call
     try:
         headers = {"authorization": f"Bearer {TOKENS.token(bot)}"}
     except LiyagentError as error:
-        return Sent(error=str(error), is_down=True)
+        # A bot without its secret, or with a wrong one, holds up no other.
+        return Sent(error=str(error), is_down=isinstance(error.__cause__, FetchFailed))
     try:
         answer = fetch(
             method, url, seconds=ANSWER_SECONDS, before_send=mark, headers=headers, json=body

@@ -315,3 +315,17 @@ def test_a_configuration_that_comes_while_a_task_ends_is_not_passed_by(
                 time.sleep(0.01)
         ending.result()
     assert pushes(task["id"]) == ["completed"]
+
+
+def test_a_receiver_that_is_down_holds_up_no_other_callers(
+    world: World, rpc: Rpc, receiver: Receiver
+) -> None:
+    world.model.steps = [says("done")] * 4
+    with Receiver() as down:
+        down.status = 503
+        for url in (down.url, down.url, down.url, receiver.url):
+            rpc.send(configuration={"taskPushNotificationConfig": {**FULL, "url": url}})
+        for run_id, attempt in (process := world.process()).take():
+            process.go_on(run_id, attempt)
+        assert deliver_due(never, way="a2a") == 4
+        assert (len(down.received), told(receiver)) == (3, ["COMPLETED"])

@@ -265,3 +265,19 @@ def test_a_bot_that_was_removed_leaves_a_dead_letter(teams: Teams) -> None:
     TeamsBot.objects.all().delete()
     deliver_all(teams)
     assert set(teams.states(arrival).values()) == {"dead"}
+
+
+def test_a_bot_without_its_secret_holds_up_no_other_bot(teams: Teams) -> None:
+    arrivals = [teams.say(f"message {number}") for number in range(3)]
+    TeamsBot.objects.create(
+        **{
+            **{it.attname: getattr(teams.bot, it.attname) for it in TeamsBot._meta.fields if it.attname != "id"},
+            "key": "locked",
+            "app_id": "00000000-0000-0000-0000-00000000000a",
+            "secret_env": "NOBODY_SET_THIS",
+        }
+    )  # fmt: skip
+    ids = [it.run_id for it in arrivals[:2]]
+    TeamsTurn.objects.filter(run_id__in=ids).update(bot_key="locked")
+    assert teams.deliver() == 3
+    assert [teams.states(it)["placeholder"] for it in arrivals] == ["pending", "pending", "delivered"]  # fmt: skip
