@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from uuid import UUID
 
 import pytest
 
-from tests.fakes.teams_channel import Answered, Channel
+from tests.fakes.teams_channel import PERSON, Answered, Channel
 from tests.fakes.teams_connector import SECRET, Fault, Shown, TeamsConnector
+from tests.processes.asking import POSTURE, tokens
 from tests.processes.place import WRITES_A_RUN, Place, make_whole
 from tests.processes.test_outages import assert_kept
 from tests.trials.scripts import AGENTS
 
+__all__ = ["tokens"]
 pytestmark = [pytest.mark.timeout(300)]
 
 ENDED_TEXT = "All is filed."
 AHEAD = "SELECT extract(epoch FROM liyagent_now() - clock_timestamp())::float AS n"
 # What another process finds only once the lease of the dead one's claim is over: a minute, not waited for here.
 CLAIMS_LAPSE = "UPDATE entry_delivery SET claimed_until = liyagent_now(), next_at = liyagent_now() WHERE state = 'pending' RETURNING id"  # fmt: skip
+CARDS = "SELECT count(*)::int AS n FROM entry_delivery WHERE kind = 'approval' AND state = 'delivered' AND run_id = %s"
+APPROVED = "SELECT count(*)::int AS n FROM audit_auditrow WHERE action = 'agent.approval.approved' AND run_id = %s"
 SENDING = "SELECT count(*)::int AS n FROM entry_delivery WHERE state <> 'delivered'"
 
 
@@ -42,6 +47,10 @@ class AtTeams:
     def replies(self) -> list[Shown]:
         """The messages that bear an answer, or did."""
         return self.connector.replies()
+
+    def asking(self) -> list[Shown]:
+        """The cards that can be pressed."""
+        return [it for it in self.connector.messages() if it.buttons]
 
     def wait_for_replies(self, count: int = 1) -> None:
         """Return once so many stand there."""
@@ -109,3 +118,48 @@ def test_a_process_killed_while_the_connector_has_its_answer_leaves_one_reply(
     at_teams.place.until(lambda: at_teams.place.one(SENDING) == 0, "the end of all sending")
     assert [it.text for it in at_teams.replies()] == [ENDED_TEXT]
     assert_kept(at_teams.place.judged([run], asked=WRITES_A_RUN))
+
+
+@pytest.fixture
+def held(place: Place) -> Iterator[None]:
+    """The agent asks before it writes; whoever speaks to the bot is xena, who may decide."""
+    place.watch.rows(POSTURE, ["hold", True, AGENTS["keyed"]])
+    place.stage.manage("teams", "person", PERSON, "xena")
+    yield
+    place.stage.manage("teams", "forget", PERSON)
+    place.watch.rows(POSTURE, ["allow", False, AGENTS["keyed"]])
+
+
+@pytest.mark.promise("CR-04")
+@pytest.mark.field("FL-72")
+@pytest.mark.usefixtures("tokens", "held")
+def test_a_request_whose_process_is_killed_is_decided_at_the_other_by_its_button_once(
+    at_teams: AtTeams,
+) -> None:
+    place = at_teams.place
+    run = UUID(at_teams.say("file it", at="A").json()["id"])
+    for number in range(1, WRITES_A_RUN + 1):
+        # Whose id is kept: of one in doubt another would be posted.
+        place.until(lambda at=number: place.one(CARDS, run) == at, "a card", seconds=60)
+        if number == 1:
+            place.stage.signal("A", signal.SIGKILL)
+            place.stage.wait_gone("A")
+            place.watch.rows(CLAIMS_LAPSE)
+        (card,) = at_teams.asking()
+        button = next(it for it in card.buttons if it["verb"] == "approve")
+        # As the channel repeats it: the same button, each time with an id of its own.
+        presses = [at_teams.channel.press(button, card=card.id, reason="go on") for _ in range(4)]
+        with ThreadPoolExecutor(4) as pool:
+            answers = list(
+                pool.map(lambda it: at_teams.channel.send(place.stage.url("B"), it), presses)
+            )
+        assert {it.status_code for it in answers} == {200}
+        place.until(lambda at=card.id: at_teams.connector.shown[at].buttons == [], "its settling", seconds=60)  # fmt: skip
+    place.wait_for_ends([run], seconds=60)
+    at_teams.wait_for_replies()
+    place.until(lambda: place.one(SENDING) == 0, "the end of all sending", seconds=40)
+    assert [it.text for it in at_teams.replies()] == [ENDED_TEXT]
+    assert len([it for it in at_teams.connector.messages() if it.card]) == WRITES_A_RUN
+    assert place.one(APPROVED, run) == WRITES_A_RUN
+    assert_kept(place.judged([run], asked=WRITES_A_RUN))
+    assert place.effects([run])["incident"] == WRITES_A_RUN
