@@ -12,9 +12,11 @@ from django.db.models import F, QuerySet, Value
 
 from liyagent.agents.models import Agent
 from liyagent.approvals.models import Approval, ApprovalStatus
+from liyagent.entry.cron.models import CronTrigger
 from liyagent.entry.listing import OF_GIVEN_UP
 from liyagent.entry.models import Delivery
 from liyagent.gateway.models import Tool, ToolServer
+from liyagent.jobs.sources.models import Source
 from runs.unknown import unknown_calls
 
 KEPT_SECONDS = 5
@@ -38,6 +40,8 @@ COUNTED: Mapping[str, Callable[[], QuerySet[Any]]] = {
     "contained": lambda: Agent.objects.filter(is_contained=True),
     "unreadable": lambda: ToolServer.objects.filter(is_enabled=True).exclude(catalogue_error=""),
     "to_approve": unapproved_tools,
+    "stopped_cron": lambda: CronTrigger.objects.exclude(problem=""),
+    "stopped_sources": lambda: Source.objects.exclude(problem=""),
     "given_up": lambda: Delivery.objects.filter(state__in=OF_GIVEN_UP),
 }
 

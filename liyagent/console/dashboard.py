@@ -152,6 +152,8 @@ def _notes() -> list[str]:
         "contained": "{} agent(s) contained: nothing of them starts, resumes or sends.",
         "unreadable": "{} tool server(s) whose catalogue cannot be read.",
         "to_approve": "{} tool(s) changed since they were approved, or new: their calls are held.",
+        "stopped_cron": "{} cron trigger(s) stand still: each says why in the list of cron triggers.",
+        "stopped_sources": "{} source(s) whose schedule stands still: each says why in the list of sources.",
     }
     return [text.format(shown(found[name])) for name, text in told.items() if found.get(name)]
 

@@ -62,6 +62,9 @@ class ConsoleAdmin(ThemedAdmin):  # type: ignore[misc]
     list_disable_select_all = True
     # What an empty list says where nothing was chosen.
     words_if_empty = "There is nothing here yet."
+    # What a list shows, and what a person does with it; none: nothing stands above it.
+    words_above = ""
+    list_before_template: str | None = "admin/about_list.html"
     # What to do where a page of a row that is not there is asked for.
     words_if_not_found = "It is not in this list, or was never there."
 

@@ -32,6 +32,10 @@ class JobAdmin(ReadOnlyAdmin):
     search_fields = ("subject__exact", "id__exact")
     sortable_by = ()
     words_if_empty = "There is no job yet."
+    words_above = (
+        "Work in the background. "
+        "One that is queued or running goes on by itself, whichever process dies. A failed one wants what its reason says, and is asked for anew; so is an interrupted one, whose process stopped."
+    )
     actions_detail = ("cancel",)
     fields = (
         "id",

@@ -29,6 +29,10 @@ class ConversationAdmin(SeenWithRuns):
     search_fields = ("owner__exact",)
     search_help_text = "The name of a user, as a whole."
     words_if_empty = "Nobody has talked with an agent yet."
+    words_above = (
+        "Who talks with which agent. "
+        "Each turn is a run, and one is asked at a time: where a conversation stands still, open its turns and look at the newest run."
+    )
     fields = ("person", "agent", "title", "mission", "count", "its_turns", "begun", "last")
 
     @admin.display(description="begun")

@@ -71,6 +71,10 @@ class CronTriggerAdmin(OperatedAdmin):
     search_fields = ("key", "agent_key")
     sortable_by = ("key",)
     words_if_empty = "There is no cron trigger yet."
+    words_above = (
+        "Whom the clock asks, and when. "
+        "One that is stopped cannot tell its next slot: mend what its reason says and save it again. Open one to pause it, or to run it now."
+    )
     actions_detail = ("run", "pause", "resume", "remove")
     fieldsets = (
         (None, {"fields": ("key", "agent_key", "task", "started_by")}),

@@ -49,6 +49,10 @@ class TeamsBotAdmin(OperatedAdmin):
     search_fields = ("key", "agent_key")
     sortable_by = ("key",)
     words_if_empty = "There is no Teams bot yet."
+    words_above = (
+        "Who answers in Teams. "
+        "Where one is silent, manage.py teams check KEY says whether its keys and its token can be had; what it owes is among the deliveries."
+    )
     actions_detail = ("remove",)
     fieldsets = (
         (None, {"fields": ("key", "agent_key", "started_by", "is_enabled")}),

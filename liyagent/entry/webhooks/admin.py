@@ -90,6 +90,10 @@ class TriggerAdmin(OperatedAdmin):
     search_fields = ("key", "agent_key")
     sortable_by = ("key",)
     words_if_empty = "There is no webhook trigger yet."
+    words_above = (
+        "Whose signed calls start which agent. "
+        "What did not fit a mapping was not kept: mend the mapping, try it with a payload, and have the sender send it again."
+    )
     actions_detail = ("try_payload", "remove")
     fieldsets = (
         (None, {"fields": ("key", "kind", "agent_key", "started_by", "most_a_minute", "is_enabled")}),

@@ -49,6 +49,10 @@ class SourceAdmin(SeenWithAgents, VerbAdmin):
     search_fields = ("key",)
     sortable_by = ("key",)
     words_if_empty = "There is no source yet."
+    words_above = (
+        "What agents search. "
+        "Where a sync failed, its job says why, and what was read before stays; a schedule that stands still goes on once the source is saved again."
+    )
     actions_detail = ("sync_now", "remove")
     fields = ("key", *REQUIRED, *TIMES)
 

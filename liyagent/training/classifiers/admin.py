@@ -26,6 +26,10 @@ class ClassifierAdmin(ReadOnlyAdmin):
     search_fields = ("key__exact", "job_id__exact")
     sortable_by = ()
     words_if_empty = "There is no classifier yet: manage.py classifier train KEY FILE."
+    words_above = (
+        "What says of a short text which label it bears. "
+        "One that is told right no more often than the baseline has learned nothing."
+    )
     fields = ("key", "version", "right", "always", "examples", "names", "trained_by", "made", "job")
 
     def has_module_permission(self, request: HttpRequest) -> bool:

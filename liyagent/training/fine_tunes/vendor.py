@@ -121,7 +121,7 @@ class Vendor:
         except ForbiddenAddress as error:
             raise Refused(f"the endpoint may not be called: {error}") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            told = f"{request.url.path}: {type(error).__name__}"
+            told = f"{request.url.path}: {type(error).__name__}: {excerpt(str(error))}"
             raise (Unclear if not is_write or self._has_left else NotSent)(told) from None
         return _read_answer(answer, content, path=request.url.path)
 

@@ -30,6 +30,10 @@ class FindingAdmin(ReadOnlyAdmin):
     search_fields = ("agent_key__exact", "job_id__exact")
     sortable_by = ()
     words_if_empty = "No red team has found anything yet: manage.py red_team start AGENT."
+    words_above = (
+        "What agents did when they were asked to misuse their powers; nothing real was called. "
+        "What is broken wants other instructions, guardrails or policies, and another red team after that."
+    )
     fields = ("prompt", "kind", "agent_key", "state", "why", "task", "evidence", "asked", "job")
 
     def has_module_permission(self, request: HttpRequest) -> bool:

@@ -10,6 +10,7 @@ class RedTeamsConfig(AppConfig):
 
     name = "liyagent.training.red_teams"
     label = "red_teams"
+    verbose_name = "Red teams"
 
     def ready(self) -> None:
         """Fill the tables of the rooms below."""

@@ -13,7 +13,7 @@ from liyagent.jobs.end import cancel_job
 from liyagent.jobs.models import Job
 from liyagent.training.fine_tunes import tune
 from liyagent.training.fine_tunes.ask import ask_fine_tune, wanted_of
-from liyagent.training.fine_tunes.errors import FineTuneInvalid
+from liyagent.training.fine_tunes.errors import FineTuneInvalid, Unclear
 from liyagent.training.fine_tunes.models import Example
 from liyagent.training.fine_tunes.vendor import Vendor
 from tests.fakes.fine_tuning_endpoint import JOBS, FineTuningEndpoint
@@ -187,3 +187,9 @@ def test_what_cannot_be_tuned_is_told(endpoint: FineTuningEndpoint, given: dict[
     known = {"agent_key": "triage", "model": "m", **given}
     with pytest.raises(Exception, match=told):
         wanted_of(known.pop("agent_key"), **known)
+
+
+def test_an_endpoint_that_is_not_there_is_told_with_its_cause() -> None:
+    nowhere = Vendor(base_url="http://127.0.0.1:9/v1", api_key_env="", may_leave=lambda: None)
+    with pytest.raises(Unclear, match=r"^/v1/fine_tuning/jobs/x: ConnectError: .*refused"):
+        nowhere.job("x")
