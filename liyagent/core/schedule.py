@@ -115,8 +115,11 @@ def slots(line: str, zone: str, after: datetime) -> Iterator[datetime]:
     """Yield the slots later than an instant, in UTC, each once and in order. Raises `ScheduleBad`, `ZoneUnknown`."""
     try:
         at = ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError):
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        # OSError: a name of a region alone is a directory there.
         raise ZoneUnknown(f"{zone[:64]!r} is no time zone here") from None
+    if len(line.split()) != 5:
+        raise ScheduleBad(f"{line!r} has not five fields: {FIELDS}")
     try:
         follows_real_time = line.split()[1].startswith("*")
         found = _real(line, at, after) if follows_real_time else _named(line, at, after)
@@ -126,7 +129,7 @@ def slots(line: str, zone: str, after: datetime) -> Iterator[datetime]:
             if slot > after:
                 yield slot
                 after = slot
-    except (CronSimError, IndexError) as error:
+    except CronSimError as error:
         raise ScheduleBad(f"{line!r} cannot be read: {error}") from None
 
 

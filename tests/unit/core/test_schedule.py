@@ -146,7 +146,13 @@ def test_nothing_that_is_typed_does_anything_but_fire_or_be_refused() -> None:
         assert next_slot(kept, BERLIN, utc("2026-10-25T00:59")) > utc("2026-10-25T00:59")
 
 
-@pytest.mark.parametrize("zone", ["", "CET+1", "europe/berlin", "../../etc/passwd", "Mars/Olympus", "/etc/localtime", "\x00"])  # fmt: skip
+@pytest.mark.parametrize("line", ["", "*", "* * * * * *", "0 0 31 2 *", "a b c d e"])
+def test_a_line_that_was_not_checked_fires_never_and_is_told(line: str) -> None:
+    with pytest.raises(ScheduleBad):
+        next_slot(line, "UTC", utc("2026-01-01T00:00"))
+
+
+@pytest.mark.parametrize("zone", ["", "CET+1", "europe/berlin", "../../etc/passwd", "Mars/Olympus", "/etc/localtime", "\x00", "Europe", "x" * 300])  # fmt: skip
 def test_a_zone_that_is_not_there_is_refused(zone: str) -> None:
     with pytest.raises(ZoneUnknown):
         check_zone(zone)

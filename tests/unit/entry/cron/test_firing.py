@@ -242,6 +242,24 @@ def test_one_whose_slots_cannot_be_told_stands_still_and_the_others_are_fired(cr
     assert cron.fires("a") == [(TEN[0], "started")]
 
 
+@pytest.mark.parametrize(
+    "edit", ["timezone = 'Europe'", "schedule = '* * * * * *'", "schedule = ''"]
+)
+def test_one_that_was_edited_by_hand_stands_still_and_the_others_are_fired(
+    cron: Cron, edit: str
+) -> None:
+    cron.at("2026-06-01T09:59")
+    cron.save("59 9 * * *", key="a")
+    cron.save("0 10 * * *", key="b")
+    cron.world.sql(
+        f"UPDATE cron_crontrigger SET {edit}, next_slot = '2026-06-01T09:59Z' WHERE key = 'a'"
+    )
+    cron.at("2026-06-01T10:00")
+    assert cron.look() == 2
+    assert (cron.fires("a"), cron.fires("b")) == ([], [(TEN[0], "started")])
+    assert cron.trigger("a").problem
+
+
 def test_no_trigger_is_fired_inside_a_transaction_and_none_is_moved_outside_one(
     cron: Cron,
 ) -> None:
