@@ -103,7 +103,13 @@ def _shown(at: KillStage, played: Played) -> TrialShown:
         asked=writes_of(trial.way),
         told=frozenset(played.begun.told),
         recovery=played.seconds if played.is_in_flight else None,
-        **{"run_id": "", "state": "", "outcome": "; ".join(played.begun.refusals), **known},
+        **{
+            "run_id": "",
+            "state": "",
+            "status": "",
+            "outcome": "; ".join(played.begun.refusals),
+            **known,
+        },
     )
 
 
