@@ -28,7 +28,9 @@ def named_by(saver: Saver, wanted: str, *, standing: str = "") -> str:
     """
     name = wanted or (standing if saver.may_name_others else "") or saver.username
     if not name:
-        raise BadInput("no user is named as whose its runs are: started_by wants one, at the shell --started-by")
+        raise BadInput(
+            "no user is named as whose its runs are: started_by wants one, at the shell --started-by"
+        )
     if name != saver.username and not saver.may_name_others:
         raise MayNotName(f"naming {name[:150]!r} needs the permission {NAME_OTHERS}")
     if not User.objects.filter(username=name, is_active=True).exists():

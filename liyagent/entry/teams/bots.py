@@ -170,7 +170,11 @@ def _flag(value: Any) -> bool | None:
 
 # By the name outside: the column, its check, and what it wants.
 CHECKS: Mapping[str, tuple[str, Callable[[Any], Any], str]] = {
-    "agent": ("agent_key", _agent, "the key of an agent there is: `manage.py agents list` shows them"),
+    "agent": (
+        "agent_key",
+        _agent,
+        "the key of an agent there is: `manage.py agents list` shows them",
+    ),
     "app_id": ("app_id", _uuid, "the app id of the registration, a UUID"),
     "tenant": ("tenant", _uuid, "the id of the tenant, a UUID"),
     "secret_env": (

@@ -120,7 +120,11 @@ def _flag(value: Any) -> bool | None:
 # By the name outside: the column, its check, and what it wants.
 CHECKS: Mapping[str, tuple[str, Callable[[Any], Any], str]] = {
     "kind": ("kind", _one_of(Kind), f"one of {', '.join(Kind.values)}"),
-    "agent": ("agent_key", _agent, "the key of an agent there is: `manage.py agents list` shows them"),
+    "agent": (
+        "agent_key",
+        _agent,
+        "the key of an agent there is: `manage.py agents list` shows them",
+    ),
     "started_by": ("started_by", _name, "the name of a user"),
     "scheme": ("scheme", _one_of(Scheme), f"one of {', '.join(Scheme.values)}"),
     "secret_envs": (
