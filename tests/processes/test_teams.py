@@ -52,6 +52,14 @@ class AtTeams:
         """The cards that can be pressed."""
         return [it for it in self.connector.messages() if it.buttons]
 
+    def wait_for_cards(self, run: UUID, count: int) -> None:
+        """Return once so many were posted whose id is kept: of one in doubt another would be posted."""
+        self.place.until(lambda: self.place.one(CARDS, run) == count, "a card", seconds=60)
+
+    def wait_for_settling(self, card: Shown) -> None:
+        """Return once it cannot be pressed any more."""
+        self.place.until(lambda: not card.buttons, "its settling", seconds=60)
+
     def wait_for_replies(self, count: int = 1) -> None:
         """Return once so many stand there."""
         self.place.until(lambda: len(self.replies()) >= count, "a reply", seconds=40)
@@ -139,8 +147,7 @@ def test_a_request_whose_process_is_killed_is_decided_at_the_other_by_its_button
     place = at_teams.place
     run = UUID(at_teams.say("file it", at="A").json()["id"])
     for number in range(1, WRITES_A_RUN + 1):
-        # Whose id is kept: of one in doubt another would be posted.
-        place.until(lambda at=number: place.one(CARDS, run) == at, "a card", seconds=60)
+        at_teams.wait_for_cards(run, number)
         if number == 1:
             place.stage.signal("A", signal.SIGKILL)
             place.stage.wait_gone("A")
@@ -154,7 +161,7 @@ def test_a_request_whose_process_is_killed_is_decided_at_the_other_by_its_button
                 pool.map(lambda it: at_teams.channel.send(place.stage.url("B"), it), presses)
             )
         assert {it.status_code for it in answers} == {200}
-        place.until(lambda at=card.id: at_teams.connector.shown[at].buttons == [], "its settling", seconds=60)  # fmt: skip
+        at_teams.wait_for_settling(card)
     place.wait_for_ends([run], seconds=60)
     at_teams.wait_for_replies()
     place.until(lambda: place.one(SENDING) == 0, "the end of all sending", seconds=40)
