@@ -164,6 +164,20 @@ PEOPLE: tuple[Guard, ...] = (
         ),
     ),
     Guard(
+        name="what a bot or a trigger was told is no word of whom it acts as",
+        file=PLAYGROUND,
+        search=" or entry not in SAID_BY_ITS_STARTER:",
+        replace=":",
+        tests=(f"{PAGES}test_words_of_others_are_not_ones_own_for_being_started_in_ones_name",),
+    ),
+    Guard(
+        name="who goes on from another's run reads nothing of it so",
+        file=PLAYGROUND,
+        search="        if behind is None:\n",
+        replace="        if True:\n",
+        tests=(f"{PAGES}test_who_goes_on_from_anothers_run_does_not_read_it_so",),
+    ),
+    Guard(
         name="a form of the playground sent twice is one run",
         file=PLAYGROUND,
         search="start_key=f\"playground {data['nonce']} {said}\",",

@@ -39,9 +39,9 @@ def decide_by(asked: Asked, message: Message, task: Task) -> None:
         raise Unsupported("to decide needs the permission approvals.decide", task=task.run_id)
     decision, digest = data.get("decision"), data.get("digest")
     reason = data.get("reason") or " ".join(it["text"] for it in message.parts if "text" in it)
-    if not all(isinstance(it, str) for it in (decision, digest, reason)):
+    if not isinstance(decision, str) or decision not in DECISIONS:
         raise BadParams(WANTS)
-    if decision not in DECISIONS:
+    if not isinstance(digest, str) or not isinstance(reason, str):
         raise BadParams(WANTS)
     approval_id = _approval_id(data.get("approval"))
     # One that is decided already may be named again; another task's may not.
