@@ -44,8 +44,8 @@ def kept_key(path: Path) -> str:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)
-        key = _made(path.name)
-        path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        made = _made(path.name)
+        path.write_bytes(made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     key = load_pem_private_key(path.read_bytes(), password=None)
     assert isinstance(key, RSAPrivateKey)
     name = f"kept-{key.public_key().public_numbers().n % 16**8:08x}"
