@@ -71,7 +71,7 @@ class JobAdmin(ReadOnlyAdmin):
     @admin.display(description="job")
     def what(self, job: Job) -> str:
         """Its kind, and what it is about."""
-        return cell(str(job))
+        return cell(f"{job.kind.replace('_', ' ')} of {job.subject}")
 
     @admin.display(description="state")
     def state(self, job: Job) -> SafeString:

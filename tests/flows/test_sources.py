@@ -172,7 +172,7 @@ def test_the_console_shows_and_syncs(operator: Api, docs: Path) -> None:
     for address, said in (
         ("/admin/sources/source/", "2 of 2"),
         (f"{page}/change/", "handbook"),
-        ("/admin/jobs/job/", "source_sync of handbook"),
+        ("/admin/jobs/job/", "source sync of handbook"),
         (f"/admin/jobs/job/{job.pk}/change/", "2 of 2"),
         ("/admin/sources/document/", "a.md"),
         (f"/admin/sources/document/{document.pk}/change/", "Pull the paper out."),
