@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -157,9 +158,7 @@ def test_a_request_whose_process_is_killed_is_decided_at_the_other_by_its_button
         # As the channel repeats it: the same button, each time with an id of its own.
         presses = [at_teams.channel.press(button, card=card.id, reason="go on") for _ in range(4)]
         with ThreadPoolExecutor(4) as pool:
-            answers = list(
-                pool.map(lambda it: at_teams.channel.send(place.stage.url("B"), it), presses)
-            )
+            answers = list(pool.map(partial(at_teams.channel.send, place.stage.url("B")), presses))
         assert {it.status_code for it in answers} == {200}
         at_teams.wait_for_settling(card)
     place.wait_for_ends([run], seconds=60)
