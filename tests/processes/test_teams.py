@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 import pytest
