@@ -74,7 +74,7 @@ def test_an_empty_installation_tells_every_gauge_that_has_no_labels_of_rows(
     fresh_db: FreshDatabase,
 ) -> None:
     names = {name for name, *_ in told(fresh_db.url)}
-    of_rows = {"runs", "paused_runs", "runs_resumed_15m", "leader_tick_seconds"}
+    of_rows = {"runs", "background_jobs", "paused_runs", "runs_resumed_15m", "leader_tick_seconds"}
     assert names == set(READINGS) - of_rows
 
 
