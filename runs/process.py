@@ -28,7 +28,7 @@ from runs.late_look import look_late
 from runs.listen import listen_until
 from runs.new_life import begin_life
 from runs.renewal import Renewal
-from runs.rounds import ROUNDS, Round, go_round
+from runs.rounds import ROUNDS, Round, go_round, go_when_rung, ring
 from runs.runner import Runner
 from runs.threads import LastingThread
 from runs.warm_up import warm_up
@@ -100,19 +100,29 @@ class Process:
         self._start("listen", lambda: listen_until(self.ended))
         self._start("runner", self.runner.take_until_drained)
         self._start("carriers", lambda: self.carriers.look_until(self.runner.draining))
-        rounds = {
-            "late look": Round(look=lambda _give_up: look_late()),
-            "notices": Round(look=lambda give_up: deliver_due(give_up=give_up)),
-            **ROUNDS,
-        }
-        for name, it in rounds.items():
-            self._start(name, partial(go_round, name, it, ended=self.ended))
+        self._start_rounds()
         threading.Thread(target=warm_up, name="warm up", daemon=True).start()
         STATE.reasons.discard("starting")
         self.web.run()
         self._end()
         if self.is_broken:
             sys.exit(1)
+
+    def _start_rounds(self) -> None:
+        """Those that somebody waits for have a thread each, as have those that wait for others; the rest have one."""
+        alone = {
+            "late look": Round(look=lambda _give_up: look_late()),
+            "notices": Round(look=lambda give_up: deliver_due(give_up=give_up)),
+        }
+        for name, it in alone.items():
+            self._start(name, partial(go_round, {name: it}, ended=self.ended))
+        rung = {name: it for name, it in ROUNDS.items() if it.due}
+        bells = {name: threading.Event() for name in rung}
+        for name, it in rung.items():
+            self._start(name, partial(go_when_rung, name, it, bell=bells[name], ended=self.ended))
+        self._start("bell", partial(ring, rung, bells, ended=self.ended))
+        rest = {name: it for name, it in ROUNDS.items() if not it.due}
+        self._start("keeping", partial(go_round, rest, ended=self.ended))
 
     def _look_after_cluster(self) -> None:
         if self.cluster is not None and not STATE.is_draining:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -16,28 +17,80 @@ logger = logging.getLogger(__name__)
 Look = Callable[[Callable[[], bool]], object]
 
 
+def _no_values() -> Sequence[Any]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """A look, and how often: each `LIYAGENT_POLL_SECONDS` where somebody waits for it, else each `LIYAGENT_SWEEP_SECONDS`."""
+    """A look, and when it is made.
+
+    Where somebody waits for it, `due` is an SQL expression with `values` that is true while there is something to do. One
+    statement each `LIYAGENT_POLL_SECONDS` asks all of them, and those alone look. Else it looks each `LIYAGENT_SWEEP_SECONDS`.
+    """
 
     look: Look
-    is_waited_for: bool = False
+    due: str = ""
+    values: Callable[[], Sequence[Any]] = _no_values
 
 
 ROUNDS: dict[str, Round] = {}
 
 
-def go_round(name: str, it: Round, *, ended: Event) -> None:
-    """Look again and again, on a thread of its own, until `ended`; a look that fails is told, and the next goes on.
+def go_round(it: Mapping[str, Round], *, ended: Event) -> None:
+    """Make these looks one after the other, again and again, until `ended`."""
+    while not ended.wait(settings.LIYAGENT.sweep_seconds):
+        for name, each in it.items():
+            if not ended.is_set():
+                _look(name, each, ended)
+        connection.close()
 
-    Whatever it fails by: one odd row must not end this process, and then each that finds it. The database is given back
-    between looks.
+
+def go_when_rung(name: str, it: Round, *, bell: Event, ended: Event) -> None:
+    """Look each time that `bell` is set, until `ended`; meanwhile there is no connection."""
+    while True:
+        bell.wait()
+        bell.clear()
+        if ended.is_set():
+            return
+        _look(name, it, ended)
+        connection.close()
+
+
+def ring(rounds: Mapping[str, Round], bells: Mapping[str, Event], *, ended: Event) -> None:
+    """Set the bells of those rounds that have something to do, and all of them at the end.
+
+    One statement and one connection, however many ways in there are: a process with nothing to do is to cost nothing.
     """
-    conf = settings.LIYAGENT
-    while not ended.wait(conf.poll_seconds if it.is_waited_for else conf.sweep_seconds):
+    while not ended.wait(settings.LIYAGENT.poll_seconds):
         try:
-            it.look(ended.is_set)
+            found = due_of(rounds)
         except Exception:
-            logger.exception("%s: a look went wrong; the next goes on", name)
-        finally:
+            logger.exception("nobody can tell what is due; it is asked again")
             connection.close()
+            continue
+        for name in found:
+            bells[name].set()
+    connection.close()
+    for bell in bells.values():
+        bell.set()
+
+
+def due_of(rounds: Mapping[str, Round]) -> list[str]:
+    """Return the names of the rounds that have something to do. Raises the database's errors."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {', '.join(f'({it.due})' for it in rounds.values())}",
+            [value for it in rounds.values() for value in it.values()],
+        )
+        (*told,) = cursor.fetchone()
+    return [name for name, is_due in zip(rounds, told, strict=True) if is_due]
+
+
+def _look(name: str, it: Round, ended: Event) -> None:
+    """Look once. Whatever it fails by: one odd row must not end this process, and then each that finds it."""
+    try:
+        it.look(ended.is_set)
+    except Exception:
+        logger.exception("%s: a look went wrong; the next goes on", name)
+        connection.close()

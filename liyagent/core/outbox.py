@@ -17,14 +17,15 @@ from django.db import connection
 LEASE_SECONDS, SENT_WITHIN_SECONDS, ANSWER_SECONDS = 60, 30.0, 10.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 3_600.0
 
-CLAIM = """
-UPDATE {table} n SET attempts = n.attempts + 1, claimed_until = liyagent_now() + make_interval(secs => %s){claims}
-    WHERE n.id = (SELECT d.id FROM {table} d
+DUE = """SELECT d.id FROM {table} d
         WHERE d.state = 'pending' AND d.next_at <= (SELECT liyagent_now()){which}
             AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now(){also_free})
             AND (d.created_at < liyagent_now() - interval '1 hour' OR NOT EXISTS (
                 SELECT 1 FROM {table} e WHERE e.{of} = d.{of} AND e.state = 'pending' AND e.id < d.id{to}))
-        ORDER BY d.next_at, d.id LIMIT 1 FOR UPDATE SKIP LOCKED)
+        ORDER BY d.next_at, d.id LIMIT 1"""
+CLAIM = """
+UPDATE {table} n SET attempts = n.attempts + 1, claimed_until = liyagent_now() + make_interval(secs => %s){claims}
+    WHERE n.id = ({due} FOR UPDATE SKIP LOCKED)
     RETURNING n.id
 """
 SETTLED = """
@@ -59,16 +60,20 @@ class Outbox:
     also_free: str = ""
 
     @property
-    def claim_statement(self) -> str:
-        """The claim; its first value are the seconds."""
-        return CLAIM.format(
+    def due_statement(self) -> str:
+        """Which row is due longest; its values are those of `which` and `also_free`."""
+        return DUE.format(
             table=self.table,
             of=self.of,
             to=self.to,
-            claims=self.claims,
             which=self.which,
             also_free=self.also_free,
         )
+
+    @property
+    def claim_statement(self) -> str:
+        """The claim; its first value are the seconds."""
+        return CLAIM.format(table=self.table, claims=self.claims, due=self.due_statement)
 
     def claim(self, *values: Any) -> int | None:
         """Claim the row that is due longest for 60 s, and return its id."""

@@ -27,17 +27,19 @@ logger = logging.getLogger(__name__)
 MOST_A_LOOK = 100
 AGAIN_SECONDS = 2.0
 
-CLAIM = """
+TO_BEGIN = """
+SELECT d.run_id FROM entry_arrival d WHERE d.state = 'received' AND d.next_at <= (SELECT liyagent_now())
+    AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now()
+        OR (d.claimed_by IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM leases_holder h WHERE h.id = d.claimed_by AND h.renew_by > liyagent_now())))
+    ORDER BY d.next_at LIMIT 1
+"""
+CLAIM = f"""
 UPDATE entry_arrival n SET attempts = n.attempts + 1, claimed_until = liyagent_now() + make_interval(secs => %s),
         claimed_by = %s
-    WHERE n.run_id = (SELECT d.run_id FROM entry_arrival d
-        WHERE d.state = 'received' AND d.next_at <= (SELECT liyagent_now())
-            AND (d.claimed_until IS NULL OR d.claimed_until <= liyagent_now()
-                OR (d.claimed_by IS NOT NULL AND NOT EXISTS (
-                    SELECT 1 FROM leases_holder h WHERE h.id = d.claimed_by AND h.renew_by > liyagent_now())))
-        ORDER BY d.next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+    WHERE n.run_id = ({TO_BEGIN} FOR UPDATE SKIP LOCKED)
     RETURNING n.run_id
-"""
+"""  # noqa: S608 - of constants alone
 # Where the run ended before this is written, the trigger has written more than this would.
 STARTED = """
 UPDATE entry_arrival SET state = 'started', started_at = liyagent_now(), sealed = NULL, claimed_until = NULL

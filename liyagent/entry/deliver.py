@@ -74,9 +74,14 @@ def deliver_due(give_up: Callable[[], bool], *, way: str, limit: int = MOST_A_LO
     return tried
 
 
+def values_of_due(way: str) -> list[Any]:
+    """Return what `OUTBOX.due_statement` asks for: what this process may claim of a way."""
+    return [way, OWN.holder, list(_in_hand)]
+
+
 def _claim(way: str) -> int | None:
     with _claiming:
-        found = OUTBOX.claim(OWN.holder, way, OWN.holder, list(_in_hand))
+        found = OUTBOX.claim(OWN.holder, *values_of_due(way))
         if found is not None:
             _in_hand.add(found)
     return found

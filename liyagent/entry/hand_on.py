@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from liyagent.entry.deliver import deliver_due
+from liyagent.entry.deliver import OUTBOX, deliver_due, values_of_due
 from liyagent.entry.ways import RECEIVERS, SENDERS, Receiver, Sender
 from runs.rounds import ROUNDS, Round
 
@@ -15,4 +15,8 @@ def hand_on_by(way: str, sender: Sender, *, receiver: Receiver) -> None:
     `receiver` says to a person to whom.
     """
     SENDERS[way], RECEIVERS[way] = sender, receiver
-    ROUNDS[f"{way} deliveries"] = Round(look=partial(deliver_due, way=way), is_waited_for=True)
+    ROUNDS[f"{way} deliveries"] = Round(
+        look=partial(deliver_due, way=way),
+        due=f"EXISTS ({OUTBOX.due_statement})",
+        values=partial(values_of_due, way),
+    )

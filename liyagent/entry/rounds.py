@@ -1,20 +1,23 @@
 """What each process does for the ways in, again and again; imported when the process starts."""
 
 from liyagent.entry.arrive import ARRIVAL
-from liyagent.entry.begin import begin_due
+from liyagent.entry.begin import TO_BEGIN, begin_due
 from liyagent.entry.forget import forget_old
 from liyagent.entry.models import Arrival
 from liyagent.jobs.after_end import do_after_end
 from liyagent.jobs.end import forget_jobs
 from liyagent.jobs.sources.due import sync_due
-from liyagent.jobs.work import work_due
+from liyagent.jobs.take import TO_TAKE
+from liyagent.jobs.work import values_to_take, work_due
 from runs.rounds import ROUNDS, Round
 from runs.sealed_rows import SEALED_ROWS, SealedRows
 
-ROUNDS["arrivals"] = Round(look=begin_due, is_waited_for=True)
+ROUNDS["arrivals"] = Round(look=begin_due, due=f"EXISTS ({TO_BEGIN})")
 ROUNDS["old deliveries"] = Round(look=forget_old)
 # Two threads: a job that waits for a slow other end does not hold up all others.
-ROUNDS["jobs"] = ROUNDS["more jobs"] = Round(look=work_due, is_waited_for=True)
+ROUNDS["jobs"] = ROUNDS["more jobs"] = Round(
+    look=work_due, due=f"EXISTS ({TO_TAKE})", values=values_to_take
+)
 ROUNDS["due syncs"] = Round(look=sync_due)
 ROUNDS["ended jobs"] = Round(look=do_after_end)
 ROUNDS["old jobs"] = Round(look=forget_jobs)

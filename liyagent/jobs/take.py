@@ -15,18 +15,19 @@ MOST_LOSSES_HERE = 2
 
 # Whoever had it is proven dead, has ended or let its lease lapse; or it is ours, and no thread of ours has it: the database
 # was away, which is no loss (ruling 10).
-TAKE = """
-UPDATE jobs_job n SET status = 'running', claimed_by = %(holder)s, attempt = n.attempt + 1,
-        losses = n.losses + coalesce(n.claimed_by <> %(holder)s, false)::int,
-        losses_here = n.losses_here + coalesce(n.claimed_by <> %(holder)s, false)::int,
-        started_at = coalesce(n.started_at, liyagent_now())
-    WHERE n.id = (SELECT d.id FROM jobs_job d
-        WHERE d.status IN ('queued', 'running') AND d.kind = ANY(%(kinds)s) AND d.next_at <= (SELECT liyagent_now())
-            AND (d.status = 'queued' OR (d.status = 'running' AND (d.claimed_by = %(holder)s AND NOT d.id = ANY(%(in_hand)s::uuid[])
+TO_TAKE = """SELECT d.id FROM jobs_job d
+        WHERE d.status IN ('queued', 'running') AND d.kind = ANY(%s) AND d.next_at <= (SELECT liyagent_now())
+            AND (d.status = 'queued' OR (d.status = 'running' AND (d.claimed_by = %s AND NOT d.id = ANY(%s::uuid[])
                 OR NOT EXISTS (SELECT 1 FROM leases_holder h WHERE h.id = d.claimed_by AND h.renew_by > liyagent_now()))))
-        ORDER BY d.next_at, d.id LIMIT 1 FOR UPDATE SKIP LOCKED)
+        ORDER BY d.next_at, d.id LIMIT 1"""
+TAKE = f"""
+UPDATE jobs_job n SET status = 'running', claimed_by = %s, attempt = n.attempt + 1,
+        losses = n.losses + coalesce(n.claimed_by <> %s, false)::int,
+        losses_here = n.losses_here + coalesce(n.claimed_by <> %s, false)::int,
+        started_at = coalesce(n.started_at, liyagent_now())
+    WHERE n.id = ({TO_TAKE} FOR UPDATE SKIP LOCKED)
     RETURNING n.id
-"""
+"""  # noqa: S608 - of constants alone
 HAND_BACK = """
 UPDATE jobs_job SET status = 'queued', claimed_by = NULL, next_at = liyagent_now() + make_interval(secs => %s)
     WHERE id = %s AND attempt = %s AND status = 'running'
@@ -44,13 +45,8 @@ class InHand:
     def take(self, holder: UUID, kinds: list[str]) -> Job | None:
         """Take the job that is due longest, of a dead process too; None where nothing is due."""
         with self._lock:
-            values: dict[str, Any] = {
-                "holder": holder,
-                "kinds": kinds,
-                "in_hand": list(self._ids),
-            }
             with connection.cursor() as cursor:
-                cursor.execute(TAKE, values)
+                cursor.execute(TAKE, [holder, holder, holder, *self.values_to_take(holder, kinds)])
                 row = cursor.fetchone()
             if row is None:
                 return None
@@ -58,6 +54,10 @@ class InHand:
             job = Job.objects.get(id=row[0])
             self._ids[job.id] = job.attempt
         return job
+
+    def values_to_take(self, holder: UUID | None, kinds: list[str]) -> list[Any]:
+        """Return what `TO_TAKE` asks for."""
+        return [kinds, holder, list(self._ids)]
 
     def leave(self, job: Job) -> None:
         """No thread has it any more; unless another took it since."""

@@ -53,6 +53,11 @@ def work_due(give_up: Callable[[], bool]) -> int:
     return turns
 
 
+def values_to_take() -> list[Any]:
+    """Return what `TO_TAKE` asks for: the jobs that this process may take."""
+    return IN_HAND.values_to_take(OWN.holder, list(HANDLERS))
+
+
 def carry(job: Job, give_up: Callable[[], bool]) -> None:
     """Carry a job that this process took: to its end, to a wait, or to the end of its turn.
 

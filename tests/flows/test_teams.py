@@ -14,12 +14,10 @@ import pytest
 
 from liyagent.agents.models import Agent
 from liyagent.approvals.models import Approval
-from liyagent.entry.begin import begin_due
-from liyagent.entry.deliver import deliver_due
 from liyagent.entry.models import Arrival, Delivery
 from liyagent.entry.teams.words import PLACEHOLDER
 from runs.models import Run
-from runs.rounds import Look, Round, go_round
+from runs.rounds import ROUNDS, go_when_rung, ring
 from tests.fakes.teams_connector import Shown
 from tests.flows.carrying import carrying
 from tests.flows.conftest import make_user
@@ -38,16 +36,13 @@ AT_ONCE_SECONDS = 2.0
 def handing_on() -> Iterator[None]:
     """What each process does again and again for the ways in, until the block ends."""
     ended = threading.Event()
-    looks: dict[str, Look] = {
-        "arrivals": begin_due,
-        "teams deliveries": partial(deliver_due, way="teams"),
-    }
+    rounds = {name: ROUNDS[name] for name in ("arrivals", "teams deliveries")}
+    bells = {name: threading.Event() for name in rounds}
     threads = [
-        threading.Thread(
-            target=partial(go_round, name, Round(look=look, is_waited_for=True), ended=ended)
-        )
-        for name, look in looks.items()
+        threading.Thread(target=partial(go_when_rung, name, it, bell=bells[name], ended=ended))
+        for name, it in rounds.items()
     ]
+    threads.append(threading.Thread(target=partial(ring, rounds, bells, ended=ended)))
     for it in threads:
         it.start()
     try:

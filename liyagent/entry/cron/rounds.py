@@ -3,4 +3,6 @@
 from liyagent.entry.cron.fire import fire_due
 from runs.rounds import ROUNDS, Round
 
-ROUNDS["cron"] = Round(look=fire_due, is_waited_for=True)
+DUE = "EXISTS (SELECT 1 FROM cron_crontrigger WHERE next_slot <= (SELECT liyagent_now()) AND problem = '')"
+
+ROUNDS["cron"] = Round(look=fire_due, due=DUE)

@@ -65,7 +65,7 @@ KEEPS_IT_LATER = """        stamp, told = current_stamp().request_id, Response({
 """
 UPDATES = "    return update(place, turn.reply, _reply(turn, place.bot), mark=mark)\n"
 DELIVERY_ID = "run_id, arriving.way, arriving.source, arriving.delivery_id, arriving.body_digest,"
-BEGINS_DUE = 'ROUNDS["arrivals"] = Round(look=begin_due, is_waited_for=True)\n'
+BEGINS_DUE = 'ROUNDS["arrivals"] = Round(look=begin_due, due=f"EXISTS ({TO_BEGIN})")\n'
 SENDS = "    try:\n        sent = SENDERS[delivery.way](\n"
 STILL_OWED = " AND state = 'pending' AND claimed_until > liyagent_now()\n"
 KEEPS_SLOT = '    kept = _keep_slot(trigger, last, missed="" if is_fired else _why_missed(last, is_fired=False))\n'

@@ -21,7 +21,7 @@ from liyagent.jobs.end import cancel_job, forget_jobs
 from liyagent.jobs.errors import JobEnded, JobFailed, JobUnknown, KindUnknown
 from liyagent.jobs.handlers import HANDLERS, Handler, Step
 from liyagent.jobs.models import Job
-from liyagent.jobs.take import TAKE
+from liyagent.jobs.take import IN_HAND, TAKE
 from liyagent.leases.own import OWN
 from liyagent.operation import scrape
 from tests.unit.jobs.conftest import Killed, Shop, never
@@ -302,7 +302,8 @@ def test_a_take_reads_no_further_than_what_is_due(shop: Shop) -> None:
         " 1, 0, 0, liyagent_now(), 'olga', '', '', liyagent_now(), liyagent_now() FROM generate_series(1, 20000) AS n"
     )
     shop.sql("ANALYZE jobs_job")
-    values: dict[str, Any] = {"holder": shop.hand().holder, "kinds": ["counting"], "in_hand": []}
+    holder = shop.hand().holder
+    values = [holder, holder, holder, *IN_HAND.values_to_take(holder, ["counting"])]
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {TAKE}", values)
         plan = "\n".join(row[0] for row in cursor.fetchall())
