@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 WEB_GRACE_SECONDS = 5
 CLUSTER_GRACE_SECONDS = 5
+# Nobody waits for what is old to be forgotten.
+KEEPING_SWEEPS = 5
 # What a process that carries one run may take beyond its drain before it is killed.
 CARRIER_GRACE_SECONDS = 10
 
@@ -122,7 +124,7 @@ class Process:
             self._start(name, partial(go_when_rung, name, it, bell=bells[name], ended=self.ended))
         self._start("bell", partial(ring, rung, bells, ended=self.ended))
         rest = {name: it for name, it in ROUNDS.items() if not it.due}
-        self._start("keeping", partial(go_round, rest, ended=self.ended))
+        self._start("keeping", partial(go_round, rest, ended=self.ended, sweeps=KEEPING_SWEEPS))
 
     def _look_after_cluster(self) -> None:
         if self.cluster is not None and not STATE.is_draining:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
+import psycopg
 from django.conf import settings
-from django.db import connection
+from django.db import Error, connection
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ class Round:
     """A look, and when it is made.
 
     Where somebody waits for it, `due` is an SQL expression with `values` that is true while there is something to do. One
-    statement each `LIYAGENT_POLL_SECONDS` asks all of them, and those alone look. Else it looks each `LIYAGENT_SWEEP_SECONDS`.
+    statement each `LIYAGENT_POLL_SECONDS` asks all of them, and those alone look. Else it looks now and then.
     """
 
     look: Look
@@ -37,9 +38,9 @@ class Round:
 ROUNDS: dict[str, Round] = {}
 
 
-def go_round(it: Mapping[str, Round], *, ended: Event) -> None:
-    """Make these looks one after the other, again and again, until `ended`."""
-    while not ended.wait(settings.LIYAGENT.sweep_seconds):
+def go_round(it: Mapping[str, Round], *, ended: Event, sweeps: int = 1) -> None:
+    """Make these looks one after the other, each so many `LIYAGENT_SWEEP_SECONDS`, until `ended`."""
+    while not ended.wait(settings.LIYAGENT.sweep_seconds * sweeps):
         for name, each in it.items():
             if not ended.is_set():
                 _look(name, each, ended)
@@ -65,8 +66,10 @@ def ring(rounds: Mapping[str, Round], bells: Mapping[str, Event], *, ended: Even
     while not ended.wait(settings.LIYAGENT.poll_seconds):
         try:
             found = due_of(rounds)
-        except Exception:
-            logger.exception("nobody can tell what is due; it is asked again")
+        except (Error, psycopg.Error):
+            logger.warning(
+                "the database tells nobody what is due; it is asked again", exc_info=True
+            )
             connection.close()
             continue
         for name in found:

@@ -146,7 +146,7 @@ class Runner:
         self.carry_in_threads([it for it in mine if it not in known])
 
     def carry_in_threads(self, found: Sequence[tuple[UUID, int]]) -> None:
-        """All are known as carried before the first thread starts.
+        """Carry these, each in a thread of its own; all are known as carried before the first thread starts.
 
         Those that run already slow down how the others start: of many, the last would be found without a thread twice.
         """

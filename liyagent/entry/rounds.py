@@ -4,9 +4,9 @@ from liyagent.entry.arrive import ARRIVAL
 from liyagent.entry.begin import TO_BEGIN, begin_due
 from liyagent.entry.forget import forget_old
 from liyagent.entry.models import Arrival
-from liyagent.jobs.after_end import do_after_end
+from liyagent.jobs.after_end import OWED, do_after_end, owing
 from liyagent.jobs.end import forget_jobs
-from liyagent.jobs.sources.due import sync_due
+from liyagent.jobs.sources.due import DUE, sync_due
 from liyagent.jobs.take import TO_TAKE
 from liyagent.jobs.work import values_to_take, work_due
 from runs.rounds import ROUNDS, Round
@@ -18,7 +18,8 @@ ROUNDS["old deliveries"] = Round(look=forget_old)
 ROUNDS["jobs"] = ROUNDS["more jobs"] = Round(
     look=work_due, due=f"EXISTS ({TO_TAKE})", values=values_to_take
 )
-ROUNDS["due syncs"] = Round(look=sync_due)
-ROUNDS["ended jobs"] = Round(look=do_after_end)
+ROUNDS["due syncs"] = Round(look=sync_due, due=f"EXISTS ({DUE})")
+# Of its own: it asks other ends, and may wait long for them.
+ROUNDS["ended jobs"] = Round(look=do_after_end, due=f"EXISTS ({OWED})", values=lambda: [owing()])
 ROUNDS["old jobs"] = Round(look=forget_jobs)
 SEALED_ROWS.append(SealedRows(model=Arrival, kind=ARRIVAL))

@@ -21,12 +21,13 @@ CLAIM_SECONDS, AGAIN_SECONDS, GIVE_UP_SECONDS = 120.0, 60.0, 86_400.0
 MOST_A_LOOK = 50
 LONGEST_REASON = 500
 
-CLAIM = """
+OWED = """SELECT id FROM jobs_job WHERE after_end_at <= (SELECT liyagent_now()) AND kind = ANY(%s)
+        ORDER BY after_end_at LIMIT 1"""
+CLAIM = f"""
 UPDATE jobs_job SET after_end_at = liyagent_now() + make_interval(secs => %s)
-    WHERE id = (SELECT id FROM jobs_job WHERE after_end_at <= (SELECT liyagent_now()) AND kind = ANY(%s)
-        ORDER BY after_end_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+    WHERE id = ({OWED} FOR UPDATE SKIP LOCKED)
     RETURNING id, ended_at < liyagent_now() - make_interval(secs => %s)
-"""
+"""  # noqa: S608 - of constants alone
 SETTLE = """
 UPDATE jobs_job SET after_end_at = CASE WHEN %s > 0 THEN liyagent_now() + make_interval(secs => %s) END WHERE id = %s
 """

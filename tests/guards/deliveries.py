@@ -74,10 +74,33 @@ DELIVERY_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="an odd row ends no round",
         file="runs/rounds.py",
-        search="        except Exception:\n",
-        replace="        except OSError:\n",
+        search="    except Exception:\n",
+        replace="    except OSError:\n",
         tests=(
             "tests/unit/runs/test_rounds.py::test_a_look_that_meets_what_nobody_expected_does_not_end_its_round",
+        ),
+    ),
+    Guard(
+        name="an outage does not end who asks what is due",
+        file="runs/rounds.py",
+        search="        except (Error, psycopg.Error):\n",
+        replace="        except OSError:\n",
+        tests=("tests/unit/runs/test_rounds.py::test_only_what_has_something_to_do_looks",),
+    ),
+    Guard(
+        name="only what has something to do is rung for",
+        file="runs/rounds.py",
+        search="strict=True) if is_due]",
+        replace="strict=True) if is_due is not None]",
+        tests=("tests/unit/runs/test_rounds.py::test_only_what_has_something_to_do_looks",),
+    ),
+    Guard(
+        name="a card whose post was never answered is known once it is pressed",
+        file="liyagent/entry/teams/invoke.py",
+        search="    _note_card(activity, approval)\n",
+        replace="",
+        tests=(
+            "tests/unit/entry/teams/test_buttons.py::test_a_card_whose_post_was_never_answered_is_brought_up_to_date_once_it_is_pressed",
         ),
     ),
     Guard(

@@ -109,4 +109,17 @@ TAKING_OVER: tuple[Guard, ...] = (
         replace="WHERE (h.id",
         tests=(f"{TAKES}test_a_process_never_claims_its_own_runs",),
     ),
+    Guard(
+        name="all that was taken is known as carried before the first thread starts",
+        file="runs/runner.py",
+        search="        waiting = deque(self._known(run_id, attempt) for run_id, attempt in found)\n",
+        replace=(
+            "        waiting = deque[Carried]()\n"
+            "        for run_id, attempt in found:\n"
+            "            self._start(self._known(run_id, attempt))\n"
+        ),
+        tests=(
+            "tests/unit/runs/carrying/test_runner.py::test_of_many_runs_taken_at_once_none_is_lost_while_the_threads_of_others_start",
+        ),
+    ),
 )

@@ -84,8 +84,8 @@ TRAINING: tuple[Guard, ...] = (
     Guard(
         name="jobs: a slot of a source is one job",
         file="liyagent/jobs/sources/due.py",
-        search="LIMIT 1 FOR UPDATE SKIP LOCKED",
-        replace="LIMIT 1",
+        search=' FOR UPDATE SKIP LOCKED"',
+        replace='"',
         tests=(
             "tests/unit/jobs/test_schedules.py::test_of_two_processes_one_asks_for_a_slot",
         ),

@@ -20,8 +20,7 @@ from liyagent.jobs.sources.models import Source
 MOST_A_LOOK = 100
 LONGEST_PROBLEM = 300
 DUE = """
-SELECT id, liyagent_now() FROM sources_source WHERE next_slot <= (SELECT liyagent_now())
-    ORDER BY next_slot LIMIT 1 FOR UPDATE SKIP LOCKED
+SELECT id, liyagent_now() FROM sources_source WHERE next_slot <= (SELECT liyagent_now()) ORDER BY next_slot LIMIT 1
 """
 
 
@@ -35,7 +34,7 @@ def sync_due(give_up: Callable[[], bool], *, limit: int = MOST_A_LOOK) -> int:
     while count < limit and not give_up():
         with transaction.atomic(durable=True):
             with connection.cursor() as cursor:
-                cursor.execute(DUE)
+                cursor.execute(f"{DUE} FOR UPDATE SKIP LOCKED")
                 row = cursor.fetchone()
             if row is None:
                 break

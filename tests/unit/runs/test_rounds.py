@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.rounds import ROUNDS, Round, due_of, go_round, go_when_rung, ring
@@ -36,7 +36,7 @@ def test_only_what_has_something_to_do_looks(fresh_db: FreshDatabase) -> None:
 
 
 def looks_of(due: str, *, until: int, odd: bool = False) -> dict[str, int]:
-    """How often two rounds looked, of which one is never due, when the other has looked so often."""
+    """How often two rounds looked, of which one is never due, when the other has looked so often; the first question fails."""
     ended = threading.Event()
     looks = {"due": 0, "not due": 0}
 
@@ -51,8 +51,15 @@ def looks_of(due: str, *, until: int, odd: bool = False) -> dict[str, int]:
         return look
 
     values = ["true"] if "%s" in due else []
+    outages = [OperationalError("the database is away")]
+
+    def values_of() -> list[str]:
+        if outages:
+            raise outages.pop()
+        return values
+
     rounds = {
-        "due": Round(look=look_of("due"), due=due, values=lambda: values),
+        "due": Round(look=look_of("due"), due=due, values=values_of),
         "not due": Round(look=look_of("not due"), due="false"),
     }
     bells = {name: threading.Event() for name in rounds}
@@ -73,9 +80,16 @@ def test_all_ways_in_are_asked_for_in_one_statement_and_an_empty_installation_ha
     fresh_db: FreshDatabase,
 ) -> None:
     rung = {name: it for name, it in ROUNDS.items() if it.due}
-    assert {"arrivals", "cron", "jobs", "more jobs", "teams deliveries", "a2a deliveries"} <= set(
-        rung
-    )
+    assert {
+        "arrivals",
+        "cron",
+        "jobs",
+        "more jobs",
+        "due syncs",
+        "ended jobs",
+        "teams deliveries",
+        "a2a deliveries",
+    } <= set(rung)
     with CaptureQueriesContext(connection) as queries:
         assert due_of(rung) == []
     assert len(queries) == 1
