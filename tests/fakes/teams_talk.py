@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ LOOK_SECONDS = 0.1
 
 
 class Screen:
-    """Prints what stands in the conversation, each message anew when it changes."""
+    """Prints what stands in the conversation, each message anew in every form that it takes, however short it stood."""
 
     def __init__(self, connector: TeamsConnector) -> None:
         self.connector = connector
@@ -41,11 +42,11 @@ class Screen:
     def show(self) -> None:
         """Print what is new since the last look."""
         for it in self.connector.messages():
-            if self._seen.get(it.id, 0) < len(it.forms):
-                self._seen[it.id] = len(it.forms)
-                for line in told(it):
+            for number in range(self._seen.get(it.id, 0), len(it.forms)):
+                self._seen[it.id] = number + 1
+                for line in told(replace(it, forms=it.forms[: number + 1])):
                     sys.stdout.write(f"{it.id}  {line}\n")
-                sys.stdout.flush()
+            sys.stdout.flush()
 
     def look_until_ended(self) -> None:
         while not self.ended.wait(LOOK_SECONDS):

@@ -93,8 +93,7 @@ def test_fires_are_listed_newest_first_by_a_cursor(operator: Api, agent: Agent) 
         page = operator.get(path)
         fires += page.data["fires"]
         path = page.data["next"]
-    assert [it["run_id"] for it in fires] == sorted((it["run_id"] for it in fires), reverse=True)
-    assert {it["slot"] for it in fires} == {f"2026-06-0{day}T00:30:00Z" for day in range(1, 6)}
+    assert [it["slot"] for it in fires] == [f"2026-06-0{day}T00:30:00Z" for day in range(5, 0, -1)]
     assert {it["state"] for it in fires} == {"skipped"}
     for wrong in ("cursor=x", "limit=0", "colour=red", "cursor=WyJ4Il0"):
         assert operator.get(f"{ONE}/fires?{wrong}").status == 400

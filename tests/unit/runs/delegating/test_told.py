@@ -77,7 +77,7 @@ def test_a_child_s_id_is_behind_its_parent_s_whatever_the_clock_of_its_process(
     world: World, cast: Cast, family: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So whoever locks heads in the order of their ids locks parents first."""
-    from runs import ids  # noqa: PLC0415
+    from liyagent.core import ids  # noqa: PLC0415
 
     class Clock:
         """An hour behind."""
