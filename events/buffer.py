@@ -7,16 +7,18 @@ import hmac
 from dataclasses import dataclass, field
 from typing import Any
 
+from events.tags import Tagger
 from liyagent.core.canonical import canonical
 
 
 @dataclass(slots=True, kw_only=True)
 class EventBuffer:
-    """Collects `(kind, canonical content)`; `words` keeps text only where the run is recorded in full (EV-06).
+    """Collects `(kind, line)`: canonical content with its tag. `words` keeps text only where recorded in full (EV-06).
 
     `digest_key`: with it the stand-in of words is HMAC-SHA-256, since short words can be guessed (ruling 27).
     """
 
+    tagger: Tagger
     is_full: bool
     is_enabled: bool = True
     digest_key: bytes = b""
@@ -25,7 +27,7 @@ class EventBuffer:
     def add(self, kind: str, **facts: Any) -> None:
         """Buffer one event; `facts` are plain data. Nothing is written here."""
         if self.is_enabled:
-            self.pending.append((kind, canonical(facts).decode()))
+            self.pending.append((kind, self.tagger.line(kind, canonical(facts).decode())))
 
     def words(self, value: Any) -> Any:
         """Return `value` where words are kept, else their digest and length."""
@@ -42,9 +44,9 @@ class EventBuffer:
         return {"sha256": digest.hexdigest(), "bytes": len(text)}
 
     def taken(self) -> tuple[str, str]:
-        """Return kinds and contents of what is buffered, a line each, for a hot statement; `clear` after it answered."""
-        kinds, contents = zip(*self.pending, strict=True) if self.pending else ((), ())
-        return "\n".join(kinds), "\n".join(contents)
+        """Return kinds and lines of what is buffered, for a hot statement; `clear` after it answered."""
+        kinds, lines = zip(*self.pending, strict=True) if self.pending else ((), ())
+        return "\n".join(kinds), "\n".join(lines)
 
     def clear(self) -> None:
         """Forget what a commit has taken along."""

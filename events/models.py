@@ -6,7 +6,11 @@ from django.db import models
 
 
 class RunEvent(models.Model):
-    """One event. The hash covers the stored text of `content` and every other column (ruling 24)."""
+    """One event. The hash covers the stored text of `content` and every other column but the tag (ruling 24).
+
+    `tag` shows that who wrote it had a key of ours (`events.tags`); empty in what SQL alone writes, and in rows of releases
+    before there were tags.
+    """
 
     pk = models.CompositePrimaryKey("correlation_id", "number")
     correlation_id = models.UUIDField()
@@ -18,6 +22,7 @@ class RunEvent(models.Model):
     recording = models.CharField(max_length=10)
     content = models.TextField()
     hash = models.BinaryField()
+    tag = models.BinaryField(db_default=b"")
 
     class Meta:
         ordering = ("correlation_id", "number")
@@ -28,14 +33,32 @@ class RunEvent(models.Model):
 
 
 class EventHead(models.Model):
-    """Where the chain of a correlation id stands: how many events, and the hash of the last."""
+    """Where the chain of a correlation id stands: how many events, and the hash of the last.
+
+    `seal` is an HMAC over what stood when it was sealed last: `sealed_count` events, in root number `sealed_in`.
+    `is_unsealed` since something was appended after that; it alone is indexed, so that appending touches no index.
+    The first `untagged` events are of releases that made no tags.
+    """
 
     correlation_id = models.UUIDField(primary_key=True)
     count = models.BigIntegerField(default=0)
     hash = models.BinaryField()
+    is_unsealed = models.BooleanField(db_default=False)
+    sealed_count = models.BigIntegerField(db_default=0)
+    sealed_in = models.BigIntegerField(null=True)
+    seal = models.BinaryField(db_default=b"")
+    seal_key = models.CharField(max_length=64, db_default="")
+    untagged = models.BigIntegerField(db_default=0)
 
     class Meta:
         verbose_name = "event head"
+        indexes = (
+            models.Index(
+                fields=["correlation_id"],
+                condition=models.Q(is_unsealed=True),
+                name="events_unsealed",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.correlation_id} at {self.count}"

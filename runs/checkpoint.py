@@ -19,6 +19,7 @@ from events.buffer import EventBuffer
 from liyagent.core.clock import boottime
 from liyagent.core.seal import Keyring, Sealer, tag_of
 from runs.errors import CheckpointBroken, LostLease
+from runs.event_buffer import event_buffer
 from runs.hot import Counters, Fence, GiveUp, ask, ask_together
 from runs.marks import open_mark, open_outcome
 from runs.models import Call, Intent, Run
@@ -226,7 +227,6 @@ def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
     _check_held(claims, held)
     _check_calls(sealer, stored.calls)
     _check_log(run, last_told_step=stored.last_told_step)
-    conf = settings.LIYAGENT
     return Checkpoint(
         run=run,
         sealer=sealer,
@@ -234,11 +234,7 @@ def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
         last_tag=last_tag,
         counters=counters_of(run),
         marks=calls,
-        events=EventBuffer(
-            is_full=run.recording == "full",
-            is_enabled=conf.run_events_enabled,
-            digest_key=conf.digest_key,
-        ),
+        events=event_buffer(run, attempt=run.attempt),
         give_up=give_up,
         sequence=run.sequence,
         stop=run.stop_requested,

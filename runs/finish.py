@@ -6,7 +6,6 @@ from typing import Any
 
 from django.conf import settings
 
-from events.buffer import EventBuffer
 from liyagent.agents.models import Recording
 from liyagent.core.errors import LiyagentError
 from liyagent.core.metrics import RUNS_ENDED
@@ -14,6 +13,7 @@ from liyagent.providers.types import Message, Role
 from runs import hot
 from runs.checkpoint import Checkpoint, counters_of, sealer_of, started_as
 from runs.endings import EndError
+from runs.event_buffer import event_buffer
 from runs.models import Run, RunStatus
 
 TRANSCRIPT = "transcript"
@@ -74,7 +74,8 @@ def end_unopened(
 ) -> None:
     """End a run whose checkpoint is not, or cannot be, opened: nothing of it is sent, no vendor is touched."""
     conf = settings.LIYAGENT
-    events = EventBuffer(is_full=False, is_enabled=conf.run_events_enabled)
+    # Nobody carries it: what was told in this attempt, if anything was, is not known here.
+    events = event_buffer(run)
     events.add(
         "run.ended",
         status=status.value,

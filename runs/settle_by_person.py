@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db import connection, transaction
 
-from events.buffer import EventBuffer
 from liyagent.agents.models import ConfigVersion
 from liyagent.audit.record import record
 from liyagent.core.errors import BadInput, Conflict
@@ -28,6 +26,7 @@ from runs.errors import (
     CheckpointBroken,
     NoReader,
 )
+from runs.event_buffer import event_buffer
 from runs.late_look import FOUND
 from runs.marks import open_mark, seal_outcome
 from runs.models import Call, Intent, Run, RunStatus
@@ -207,8 +206,7 @@ def _named(call: Call) -> dict[str, Any]:
 
 
 def _event(call: Call, run: Run, outcome: Outcome, actor: str) -> tuple[list[str], list[str]]:
-    conf = settings.LIYAGENT
-    events = EventBuffer(is_full=run.recording == "full", is_enabled=conf.run_events_enabled)
+    events = event_buffer(run)
     events.add(
         "call.settled",
         step=call.step,
@@ -219,7 +217,7 @@ def _event(call: Call, run: Run, outcome: Outcome, actor: str) -> tuple[list[str
         settlement=BY_PERSON,
         by=actor,
     )
-    return [kind for kind, _ in events.pending], [content for _, content in events.pending]
+    return [kind for kind, _ in events.pending], [line for _, line in events.pending]
 
 
 def _sealed(run: Run, call: Call, outcome: Outcome, *, is_needed: bool) -> bytes | None:

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
+from events.keys import tagger_of
 from liyagent.approvals.errors import (
     AlreadyDecided,
     ApprovalExpired,
@@ -24,6 +25,7 @@ from liyagent.approvals.reason import checked_reason
 from liyagent.approvals.refusals import is_replay, why_not
 from liyagent.approvals.words import arguments_of, with_decision
 from liyagent.audit.record import record
+from liyagent.core.canonical import canonical
 from liyagent.core.errors import BadInput
 
 ACTIONS = {
@@ -33,6 +35,8 @@ ACTIONS = {
     ApprovalStatus.EXPIRED: "agent.approval.expired",
 }
 NOBODY = "system"
+DECIDED = "approval.decided"
+TOLD = ("approval", "step", "index", "digest", "policy", "ceiling", "run_as")
 
 
 def decide(
@@ -150,8 +154,11 @@ def _decided(
                 # The leader's tick: who holds a head for long, holds up nobody else's recovery.
                 cursor.execute("SET LOCAL lock_timeout = '100ms'")
             cursor.execute(
-                "SELECT run FROM liyagent_decide(%s, %s, %s, %s, %s, %s)",
-                [approval_id, status.value, actor, reason, digest, keeps_events],
+                "SELECT run FROM liyagent_decide(%s, %s, %s, %s, %s, %s, false, %s)",
+                [
+                    *(approval_id, status.value, actor, reason, digest),
+                    *(keeps_events, _told(approval, status, actor)),
+                ],
             )
             is_decided = cursor.fetchone() is not None
         approval.refresh_from_db()
@@ -171,6 +178,23 @@ def _decided(
         )
         HANDLERS[approval.kind](approval)
     return approval
+
+
+def _told(approval: Approval, status: ApprovalStatus, actor: str) -> str:
+    """What `approval.decided` tells of a person's decision, tagged; what nobody decided is told by the database."""
+    if status is ApprovalStatus.EXPIRED:
+        return ""
+    facts = _facts(approval, "")
+    told = {name: facts[name] for name in TOLD} | {
+        "server": approval.server,
+        "tool": approval.tool,
+        "by": actor,
+        "decision": status.value,
+    }
+    tagger = tagger_of(
+        correlation_id=approval.correlation_id, run_id=approval.run_id, mission=approval.mission
+    )
+    return tagger.line(DECIDED, canonical(told).decode())
 
 
 def _seal_decision(approval: Approval) -> None:

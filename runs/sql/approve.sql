@@ -96,10 +96,10 @@ END $$;
 -- The one decision: approved, rejected, expired or withdrawn, whoever comes first. No row: nothing was changed, and the
 -- caller rolls back the wake. `p_digest` is what the decider was shown, '' where nobody decides. The head of a run that
 -- ended is locked too: of its events missing, one flush tells. `p_also_approved`: one that was approved, and is not on its
--- way yet, is decided anew.
+-- way yet, is decided anew. `p_line` is what `approval.decided` tells where somebody decides, tagged; nobody's is made here.
 CREATE FUNCTION liyagent_decide(
     p_approval uuid, p_status text, p_by text, p_reason text, p_digest text, p_tells boolean DEFAULT true,
-    p_also_approved boolean DEFAULT false
+    p_also_approved boolean DEFAULT false, p_line text DEFAULT ''
 ) RETURNS TABLE (run uuid, waits boolean) LANGUAGE plpgsql AS $$
 DECLARE v_run uuid; v approvals_approval; v_head runs_run; v_now timestamptz := liyagent_now();
 BEGIN
@@ -118,7 +118,7 @@ BEGIN
     IF NOT FOUND THEN RETURN; END IF;
     IF v_head.id IS NOT NULL AND p_tells THEN
         PERFORM liyagent_flush_events(v_run, v.correlation_id, v.mission, v_head.recording, v_head.events_missing,
-            ARRAY['approval.decided'], ARRAY[liyagent_decided_content(v)]);
+            ARRAY['approval.decided'], ARRAY[CASE p_line WHEN '' THEN liyagent_decided_content(v) ELSE p_line END]);
     END IF;
     RETURN QUERY SELECT v.run_id, v.run_waits;
 END $$;

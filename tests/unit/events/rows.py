@@ -20,6 +20,7 @@ class Event:
     recording: str
     content: str
     hash: bytes
+    tag: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
