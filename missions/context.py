@@ -1,4 +1,4 @@
-"""The ids of the request or run that the present code works for."""
+"""The ids of the request, run or job that the present code works for."""
 
 from __future__ import annotations
 
@@ -6,14 +6,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
-    """`mission` is empty where none was named; `request_id` is the client's, or our own."""
+    """`mission` is empty where none was named; `request_id` is the client's, or our own; `address` is the client's.
+
+    Within a run, `mission` is the run's (its correlation id where none was named), and `agent` its agent.
+    """
 
     request_id: str
     mission: str
+    agent: str = ""
+    address: str = ""
+    correlation_id: UUID | None = None
+
+    @property
+    def mission_of_work(self) -> str:
+        """The mission of what is done for it: the named one, else the correlation id, else the request's id (MI-02)."""
+        return self.mission or str(self.correlation_id or "") or self.request_id
 
 
 NO_STAMP = Stamp(request_id="", mission="")
@@ -21,13 +33,13 @@ _stamp: ContextVar[Stamp] = ContextVar("liyagent_stamp", default=NO_STAMP)
 
 
 def current_stamp() -> Stamp:
-    """Return the stamp of what the present code works for; empty outside of a request."""
+    """Return the stamp of what the present code works for; empty outside of a request, run or job."""
     return _stamp.get()
 
 
 @contextmanager
 def stamped(stamp: Stamp) -> Iterator[None]:
-    """Work for `stamp` until the block ends."""
+    """Work for `stamp` until the block ends. A thread that is started within begins without one."""
     token = _stamp.set(stamp)
     try:
         yield

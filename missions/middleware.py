@@ -7,20 +7,21 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
+from liyagent.core.client_address import client_address
 from liyagent.core.logs import REQUEST_ID, log_context
+from missions.carry import BAGGAGE_HEADER, MISSION_HEADER, mission_named
 from missions.context import Stamp, stamped
 from missions.names import clean_mission
 
-MISSION_HEADER = "X-Liyagent-Mission"
 REQUEST_HEADER = "X-Request-ID"
 
 
 class MissionMiddleware:
-    """Reads both headers by the mission's rule and answers with what it took (MI-01, ruling 41).
+    """Reads the headers by the mission's rule and answers with what it took (MI-01, ruling 41).
 
-    A value that does not fit is dropped: the request id is then our own, the mission none. A header sent
-    twice reaches us joined by a comma and does not fit. First of the middleware, so that every answer,
-    also a refusal of a later one, bears its request id.
+    A value that does not fit is dropped: the request id is then our own, the mission that of the baggage or none. A header
+    sent twice reaches us joined by a comma and does not fit. First of the middleware, so that every answer, also a refusal
+    of a later one, bears its request id. Nothing else of the baggage goes any further.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -40,8 +41,10 @@ class MissionMiddleware:
 
 
 def stamp_of(request: HttpRequest) -> Stamp:
-    """Return the ids that a request names, or ours."""
+    """Return the ids that a request names, or ours, and who sent it."""
+    headers = request.headers
     return Stamp(
-        request_id=clean_mission(request.headers.get(REQUEST_HEADER)) or str(uuid.uuid4()),
-        mission=clean_mission(request.headers.get(MISSION_HEADER)) or "",
+        request_id=clean_mission(headers.get(REQUEST_HEADER)) or str(uuid.uuid4()),
+        mission=mission_named(headers.get(MISSION_HEADER), headers.get(BAGGAGE_HEADER)),
+        address=client_address(request.META),
     )

@@ -33,7 +33,7 @@ def answer(**headers: str) -> tuple[HttpResponse, Stamp, object]:
 @pytest.mark.promise("MI-01")
 def test_a_named_mission_is_in_force_within_the_request_and_on_the_answer() -> None:
     response, stamp, logged = answer(x_liyagent_mission="INC-77", x_request_id="req-1")
-    assert stamp == Stamp(request_id="req-1", mission="INC-77")
+    assert stamp == Stamp(request_id="req-1", mission="INC-77", address="127.0.0.1")
     assert logged == "req-1"
     assert response["X-Liyagent-Mission"] == "INC-77"
     assert response["X-Request-ID"] == "req-1"
