@@ -1,10 +1,18 @@
 """The events room."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
+
+from events.checking import CHECKS
 
 
 class EventsConfig(AppConfig):
-    """Registers the room's tables."""
+    """Registers the room's tables, and the chains among what a verification looks at."""
 
     name = "events"
     label = "events"
+
+    def ready(self) -> None:
+        """Fill the table of checks, the chains first."""
+        CHECKS.insert(0, import_module("events.verify_chains").check_chains)

@@ -101,6 +101,36 @@ def event_hash(
     return hashlib.sha256(previous + SEPARATOR.join(map(str, fields)).encode()).digest()
 
 
+@dataclass(slots=True)
+class ChainReader:
+    """Reads a chain in order, one event at a time. `number` and `previous` are of the last event that verified."""
+
+    correlation_id: UUID
+    number: int = 0
+    previous: bytes = b""
+
+    def __post_init__(self) -> None:
+        """Begin before the first event."""
+        self.previous = self.previous or genesis_hash(self.correlation_id)
+
+    def see(self, row: StoredEvent) -> Break | None:
+        """Take the next event; what it breaks, None where it follows. After a break, read no further."""
+        number = self.number + 1
+        reason = _wrong_with(
+            row, correlation_id=self.correlation_id, number=number, previous=self.previous
+        )
+        if reason is not None:
+            return Break(number=number, reason=reason)
+        self.number, self.previous = number, bytes(row.hash)
+        return None
+
+    def end(self, head: StoredHead) -> Break | None:
+        """Compare with where the chain is said to end; what was cut off at the end is seen here alone."""
+        if (head.count, bytes(head.hash)) != (self.number, self.previous):
+            return Break(number=self.number + 1, reason=BreakReason.CUT_OFF)
+        return None
+
+
 def first_break(
     rows: Iterable[StoredEvent], *, correlation_id: UUID, head: StoredHead | None = None
 ) -> Break | None:
@@ -109,16 +139,11 @@ def first_break(
     Only with `head` are events missed that were cut off at the end. *Intact* is not *complete*: a `gap`
     event in an intact chain tells of events that were never written (ruling 26).
     """
-    number, previous = 0, genesis_hash(correlation_id)
+    reader = ChainReader(correlation_id)
     for row in rows:
-        number += 1
-        reason = _wrong_with(row, correlation_id=correlation_id, number=number, previous=previous)
-        if reason is not None:
-            return Break(number=number, reason=reason)
-        previous = bytes(row.hash)
-    if head is not None and (head.count, bytes(head.hash)) != (number, previous):
-        return Break(number=number + 1, reason=BreakReason.CUT_OFF)
-    return None
+        if (found := reader.see(row)) is not None:
+            return found
+    return reader.end(head) if head is not None else None
 
 
 def _wrong_with(

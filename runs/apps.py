@@ -20,3 +20,6 @@ class RunsConfig(AppConfig):
         HANDLERS[CALL] = import_module("runs.approved_run").begin_approved_run
         BESIDE[CALL] = import_module("runs.beside_request").beside_request
         NEEDS.append(import_module("runs.server_needs").need_of)
+        evidence = import_module("runs.evidence_facts")
+        import_module("events.reading").FACTS.append(evidence.facts_between)
+        import_module("events.chains_of").CHAIN_OF_RUN.append(evidence.chain_of_run)

@@ -1,0 +1,1 @@
+"""The room at the shell: `manage.py events`."""

@@ -1,0 +1,98 @@
+"""Chains as they are stored, read in a stream: heads, what the rows of their runs say, and events, all of one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from events.completeness import RunFacts
+
+EVENTS_AT_ONCE = 2000
+EVENTS = """
+SELECT correlation_id, number, run_id, at, kind, mission, recording, content, hash, tag FROM events_runevent
+    WHERE correlation_id >= %s AND correlation_id <= %s AND number > %s ORDER BY correlation_id, number
+"""
+HEADS = """
+SELECT correlation_id, count, hash, is_unsealed, sealed_count, sealed_in, seal, seal_key, untagged FROM events_eventhead
+    WHERE correlation_id >= %s AND correlation_id <= %s ORDER BY correlation_id LIMIT %s
+"""
+
+
+class EventRow(NamedTuple):
+    """A stored event."""
+
+    correlation_id: UUID
+    number: int
+    run_id: UUID
+    at: datetime
+    kind: str
+    mission: str
+    recording: str
+    content: str
+    hash: bytes
+    tag: bytes
+
+
+class HeadRow(NamedTuple):
+    """A stored head."""
+
+    correlation_id: UUID
+    count: int
+    hash: bytes
+    is_unsealed: bool
+    sealed_count: int
+    sealed_in: int | None
+    seal: bytes
+    seal_key: str
+    untagged: int
+
+
+# What the room that has the runs says of those in these chains, by chain: from the first to the last, both with. Empty where
+# there is no such room: then no row says whether a run has ended.
+Facts = Callable[[UUID, UUID], Mapping[UUID, Sequence[RunFacts]]]
+FACTS: list[Facts] = []
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """Let all that is read inside be of one moment, in a transaction of its own that changes nothing."""
+    with transaction.atomic(durable=True):
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield
+
+
+def read_heads(first: UUID, last: UUID, *, limit: int) -> list[HeadRow]:
+    """Return the heads from one correlation id to another, in order, at most `limit`."""
+    with connection.cursor() as cursor:
+        cursor.execute(HEADS, [first, last, limit])
+        return [HeadRow._make(row) for row in cursor.fetchall()]
+
+
+def read_head(correlation_id: UUID) -> HeadRow | None:
+    """Return the head of a chain."""
+    return next(iter(read_heads(correlation_id, correlation_id, limit=1)), None)
+
+
+def read_facts(first: UUID, last: UUID) -> dict[UUID, list[RunFacts]]:
+    """Return what is said of the runs of these chains, by chain."""
+    found: dict[UUID, list[RunFacts]] = {}
+    for facts_of in FACTS:
+        for chain, facts in facts_of(first, last).items():
+            found.setdefault(chain, []).extend(facts)
+    return found
+
+
+def stream_events(first: UUID, last: UUID, *, after: int = 0) -> Iterator[EventRow]:
+    """Yield the events of these chains in order, those behind number `after`, never many at once. Inside `one_moment`."""
+    cursor: Any = connection.chunked_cursor()
+    with cursor:
+        cursor.execute(EVENTS, [first, last, after])
+        while rows := cursor.fetchmany(EVENTS_AT_ONCE):
+            for row in rows:
+                yield EventRow._make(row)
