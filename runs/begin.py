@@ -12,13 +12,14 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from events.chain import genesis_hash
+from missions.context import current_stamp
 from runs import hot
 from runs.errors import LostLease, NotStarted
 from runs.models import Run
 
 BEGIN = (
     "SELECT * FROM liyagent_start(%s, %s, NULL, %s, %s, %s, %s, %s, %s, %s, %s, %s::smallint, %s, %b, %b, %b, %s, %s,"
-    " %s, %s, %s, %s, %s)"
+    " %s, %s, %s, %s, %s, %s)"
 )
 PATIENCE_SECONDS = 10.0
 
@@ -53,7 +54,7 @@ def begin_run(
         run.id, run.correlation_id, run.loop, run.agent_key, run.agent_version, run.entry, run.mission,
         run.request_id, run.started_by, run.recording, run.format, run.key_id, bytes(run.seal), sealed,
         genesis_hash(run.correlation_id), Jsonb(detail), Jsonb(acted), config, start_key, body_digest, run.is_written_ahead,
-        run.continues,
+        run.continues, current_stamp().address,
     )  # fmt: skip
     with _patience() as give_up:
         ((is_new, now, run_id, correlation_id, digest),) = hot.ask(BEGIN, values, give_up=give_up)

@@ -8,7 +8,7 @@ CREATE FUNCTION liyagent_start(
     p_mission text, p_request text, p_started_by text, p_recording text, p_format smallint, p_key_id text,
     p_seal bytea, p_sealed bytea, p_genesis bytea, p_detail jsonb, p_acted jsonb, p_config bigint, p_start_key text,
     p_body_digest text, p_written_ahead boolean DEFAULT true,
-    p_continues uuid DEFAULT NULL
+    p_continues uuid DEFAULT NULL, p_address text DEFAULT ''
 ) RETURNS TABLE (is_new boolean, config bigint, run uuid, correlation uuid, digest text) LANGUAGE plpgsql AS $$
 DECLARE v_now timestamptz := liyagent_now(); v_config bigint := liyagent_config_version(); v_detail jsonb;
 BEGIN
@@ -48,10 +48,11 @@ BEGIN
     INSERT INTO runs_part (run_id, number, kind, sealed) VALUES (p_run, 0, 'start', p_sealed);
     INSERT INTO events_eventhead (correlation_id, count, hash) VALUES (p_correlation, 0, p_genesis)
         ON CONFLICT (correlation_id) DO NOTHING;
-    PERFORM liyagent_audit('agent.run.started', p_started_by, p_mission, p_correlation, p_run, p_request, p_detail);
+    PERFORM liyagent_audit('agent.run.started', p_started_by, p_mission, p_correlation, p_run, p_request, p_detail,
+        p_agent, p_address);
     FOR v_detail IN SELECT * FROM jsonb_array_elements(p_acted) LOOP
         PERFORM liyagent_audit('agent.guardrail', 'agent:' || p_agent, p_mission, p_correlation, p_run, p_request,
-            v_detail);
+            v_detail, p_agent, p_address);
     END LOOP;
     RETURN QUERY SELECT true, v_config, p_run, p_correlation, p_body_digest;
 END $$;
