@@ -62,3 +62,127 @@ class EventHead(models.Model):
 
     def __str__(self) -> str:
         return f"{self.correlation_id} at {self.count}"
+
+
+class PurgeCertificate(models.Model):
+    """That a chain of `count` events up to `hash` was purged, when, and how long it had rested. Append-only (ruling 28).
+
+    `last_at` is when its last event was written, None where it had none; `kept_days` what was to pass since. Made by
+    `liyagent_purge_events`, which may purge a chain because this stands. `asked_by` is the database role that asked.
+    """
+
+    number = models.BigAutoField(primary_key=True)
+    correlation_id = models.UUIDField(unique=True)
+    count = models.BigIntegerField()
+    hash = models.BinaryField()
+    last_at = models.DateTimeField(null=True)
+    kept_days = models.IntegerField()
+    at = models.DateTimeField()
+    asked_by = models.CharField(max_length=63)
+
+    class Meta:
+        ordering = ("number",)
+        default_permissions = ("view",)
+        verbose_name = "purge certificate"
+
+    def __str__(self) -> str:
+        return f"purge {self.number} of {self.correlation_id}"
+
+
+class Retention(models.Model):
+    """One row: how many days events are kept at the least, 0 for good. Only who owns it may change it, and that is audited."""
+
+    id = models.SmallIntegerField(primary_key=True)
+    days = models.IntegerField()
+
+    class Meta:
+        default_permissions = ()
+        constraints = (
+            models.CheckConstraint(name="events_one_retention", condition=models.Q(id=1)),
+            models.CheckConstraint(
+                name="events_retention_days", condition=models.Q(days__gte=0, days__lte=36_500)
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"at least {self.days} days" if self.days else "for good"
+
+
+class Identity(models.Model):
+    """Which database this is: made once, with its first root."""
+
+    only = models.SmallIntegerField(primary_key=True, default=1)
+    database = models.UUIDField()
+    made_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+        verbose_name = "identity of the database"
+        verbose_name_plural = "identity of the database"
+        constraints = (
+            models.CheckConstraint(condition=models.Q(only=1), name="events_one_identity"),
+        )
+
+    def __str__(self) -> str:
+        return str(self.database)
+
+
+class Root(models.Model):
+    """What was sealed together, signed: a batch of heads, and the log of all batches so far (`events.roots`).
+
+    `statement` is the canonical text that `signatures` close over. `heads` holds 56 bytes for each: correlation id, count, hash;
+    `certificates` 40 for each purge: number, digest. `nodes` are the hashes of the log's subtrees that this root completes.
+    """
+
+    number = models.BigIntegerField(primary_key=True)
+    epoch = models.IntegerField()
+    at = models.DateTimeField()
+    statement = models.TextField()
+    signatures = models.TextField()
+    heads = models.BinaryField()
+    certificates = models.BinaryField()
+    nodes = models.BinaryField()
+
+    class Meta:
+        ordering = ("-number",)
+        default_permissions = ("view",)
+        indexes = (
+            models.Index(
+                fields=["number"],
+                condition=~models.Q(certificates=b""),
+                name="events_roots_of_purges",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"root {self.number}"
+
+
+class Rollback(models.Model):
+    """The database stands behind what was exported, or beside it. Until a person has accepted it, nothing resumes.
+
+    `exported` is the statement that was found at the target; with the acceptance a new `epoch` of roots begins.
+    """
+
+    found_at = models.DateTimeField()
+    reason = models.CharField(max_length=40)
+    sentence = models.TextField()
+    exported = models.TextField()
+    accepted_at = models.DateTimeField(null=True)
+    accepted_by = models.CharField(max_length=200, blank=True, db_default="")
+    accepted_reason = models.TextField(blank=True, db_default="")
+    epoch = models.IntegerField(null=True)
+
+    class Meta:
+        ordering = ("-id",)
+        default_permissions = ("view",)
+        constraints = (
+            models.UniqueConstraint(
+                models.Value(1),
+                condition=models.Q(accepted_at=None),
+                name="events_one_open_rollback",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.reason} found {self.found_at:%Y-%m-%d %H:%M:%S}"

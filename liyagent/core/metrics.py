@@ -190,6 +190,9 @@ LIVES_LOST = _counter(
     "lives_lost_total",
     "How often the database no longer knew this process as a holder, all its runs lost.",
 )
+EVENTS_PURGED = _counter(
+    "events_purged_total", "Run events that this process purged, their time being over."
+)
 STREAMS = _gauge("streams_open", "Listeners whom this process tells events of a run now.")
 LOGINS_REFUSED = _counter(
     "logins_refused_total", "Logins refused before the password was looked at: too many had failed."
@@ -218,4 +221,20 @@ NOTICES = Children(
         "Attempts of this process to tell of an approval, by outcome: delivered, failed (tried again), dead (given up after a day).",
         "outcome",
     )
+)
+ROOTS_MADE = _counter("roots_made_total", "Signed roots over the record that this process made.")
+SEALS_REFUSED = _counter(
+    "seals_refused_total",
+    "How often a chain was not sealed as what had been sealed of it no longer stands: it was tampered with.",
+)
+ROOTS_BEHIND = _gauge(
+    "roots_behind", "Roots that are not exported yet, as the process that exports them last saw it."
+)
+ROOT_EXPORTS_FAILED = _counter(
+    "root_exports_failed_total",
+    "Looks of this process in which the target of roots could not be read or written.",
+)
+ROLLBACKS = _counter(
+    "rollbacks_found_total",
+    "How often this process found the database behind, or beside, what was exported of it.",
 )
