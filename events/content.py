@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,10 @@ LONGEST = 500
 def content_of(text: str) -> Mapping[str, Any]:
     """Return what an event tells, empty for what is no object of ours. Never raises; a name that stands twice is none."""
     try:
-        found = json.loads(text, object_pairs_hook=_once_each, parse_int=_number)
+        found = _loaded(text)
+        if "\\u" in text:
+            # An escape can stand for half a letter, which no answer can be written with.
+            found = _loaded(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, TypeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -36,10 +40,25 @@ def some_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
+def _loaded(text: str | bytes) -> Any:
+    return json.loads(
+        text,
+        object_pairs_hook=_once_each,
+        parse_int=_number,
+        parse_float=_finite,
+        parse_constant=lambda _name: None,
+    )
+
+
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Of a name that stands twice nobody can say which is meant."""
     found: dict[str, Any] = dict(pairs)
     return found if len(found) == len(pairs) else {}
+
+
+def _finite(text: str) -> float | None:
+    found = float(text)
+    return found if math.isfinite(found) else None
 
 
 def _number(text: str) -> int:

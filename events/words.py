@@ -5,27 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from events.kinds import fact_names
+
 # What is told to everybody who may see a run. A name that is not here counts as words.
-FACTS = frozenset(
-    {
-        *(
-            "agent",
-            "version",
-            "entry",
-            "started_by",
-            "holder",
-            "status",
-            "reason",
-            "error",
-            "steps",
-        ),
-        *("calls", "input_tokens", "output_tokens", "cost_micros", "unsettled", "losses", "loss"),
-        *("step", "index", "server", "tool", "effect", "fate", "posture", "gate", "policy", "key"),
-        *("direction", "check", "name", "action"),
-        *("approval", "by", "ceiling", "decision", "digest", "run_as"),
-        *("settlement", "settlements", "ms", "finish", "missing", "attempt", "cause", "left"),
-    }
-)
+FACTS = fact_names()
 
 
 def without_words(content: Mapping[str, Any]) -> dict[str, Any]:
