@@ -17,6 +17,7 @@ urlpatterns = [
     path("", include("liyagent.operation.urls")),
     path("api/", include("liyagent.access.schema_urls")),
     path("api/", include("liyagent.access.urls")),
+    path("api/", include("liyagent.access.audit_urls")),
     path("api/", include("liyagent.agents.urls")),
     path("api/", include("liyagent.approvals.urls")),
     path("api/", include("liyagent.gateway.policies_urls")),
@@ -33,6 +34,7 @@ urlpatterns = [
     path("api/", include("liyagent.entry.webhooks.urls")),
     path("hooks/", include("liyagent.entry.webhooks.hooks_urls")),
     path("a2a/", include("liyagent.entry.a2a.urls")),
+    path("", include("liyagent.entry.mcp_server.urls")),
     path("api", UnknownAddress.as_view(), {"rest": ""}),
     re_path(r"^api/(?P<rest>[\s\S]*)$", UnknownAddress.as_view(), name="unknown-address"),
 ]

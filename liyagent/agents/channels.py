@@ -19,7 +19,7 @@ CHANNELS = (
     "mcp",
 )
 # What comes in by these is kept as an arrival of its own before its run is started.
-WITH_ARRIVALS = ("a2a", "cron", "teams", "webhook", "ticket", "copilot")
+WITH_ARRIVALS = ("a2a", "cron", "teams", "webhook", "ticket", "copilot", "mcp")
 ANY = "*"
 
 
