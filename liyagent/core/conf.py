@@ -53,6 +53,7 @@ class Conf:
     state_dir: Path
     database_url: str
     direct_database_url: str
+    owner_database_url: str
     seal_keys: tuple[tuple[str, bytes], ...]
     digest_key: bytes
     run_slots: int
@@ -106,7 +107,8 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         allowed_origins=_origins(env, "LIYAGENT_ALLOWED_ORIGINS"),
         state_dir=state_dir,
         database_url=database_url,
-        direct_database_url=_direct_url(env) or database_url,
+        direct_database_url=_other_url(env, "LIYAGENT_DIRECT_DATABASE_URL") or database_url,
+        owner_database_url=_other_url(env, "LIYAGENT_OWNER_DATABASE_URL"),
         seal_keys=_seal_keys(env, debug=debug, path=state_dir / "seal-keys"),
         digest_key=env.get("LIYAGENT_DIGEST_KEY", "").encode(),
         run_slots=_whole(env, "LIYAGENT_RUN_SLOTS", default=64, low=1, high=10_000),
@@ -252,9 +254,9 @@ def _database_url(env: Mapping[str, str], state_dir: Path) -> str:
     return _checked_url("DATABASE_URL", url)
 
 
-def _direct_url(env: Mapping[str, str]) -> str:
-    url = env.get("LIYAGENT_DIRECT_DATABASE_URL", "").strip()
-    return _checked_url("LIYAGENT_DIRECT_DATABASE_URL", url) if url else ""
+def _other_url(env: Mapping[str, str], name: str) -> str:
+    url = env.get(name, "").strip()
+    return _checked_url(name, url) if url else ""
 
 
 def _checked_url(name: str, url: str) -> str:
