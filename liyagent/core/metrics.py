@@ -193,6 +193,14 @@ LIVES_LOST = _counter(
 EVENTS_PURGED = _counter(
     "events_purged_total", "Run events that this process purged, their time being over."
 )
+SPANS = Children(
+    _counter(
+        "trace_spans_total",
+        "Spans of this process by what became of them: sent, full (too many waited), refused by the collector, "
+        "no_mission, at_end (the process ended first).",
+        "outcome",
+    )
+)
 STREAMS = _gauge("streams_open", "Listeners whom this process tells events of a run now.")
 LOGINS_REFUSED = _counter(
     "logins_refused_total", "Logins refused before the password was looked at: too many had failed."
