@@ -18,6 +18,9 @@ VIEW_APPROVAL = "approvals.view_approval"
 DECIDE = "approvals.decide"
 KEEP_OWN_KEYS = "access.keep_own_keys"
 END_ANY_KEY = "access.change_apikey"
+VIEW_AUDIT = "audit.view_auditrow"
+VIEW_CONCERN = "audit.view_concern"
+HANDLE_CONCERN = "audit.handle_concern"
 
 
 def holds(request: Request, permission: str) -> bool:

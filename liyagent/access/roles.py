@@ -14,7 +14,7 @@ from liyagent.core.errors import BadInput
 ADMINISTRATOR = "administrator"
 ROLES: Mapping[str, str] = {
     "viewer": "sees agents, runs without their words, servers, tools and policies",
-    "auditor": "a viewer who also reads the words of runs and the audit log",
+    "auditor": "a viewer who also reads the words of runs and the audit log, and opens and closes confidential concerns",
     "approver": "a viewer who decides about what waits for a person, and says what happened to writes in doubt",
     "operator": "a viewer who starts and stops runs, contains and manages agents, servers, tools and policies, and says what happened to writes in doubt",
 }
@@ -34,7 +34,9 @@ VIEWER = (
 )
 AUDITOR = (
     "access.view_apikey",
+    "audit.handle_concern",
     "audit.view_auditrow",
+    "audit.view_concern",
     "events.view_runevent",
     "transcripts.content.read",
 )
