@@ -5,6 +5,7 @@ from importlib import import_module
 from django.apps import AppConfig
 
 from events.checking import CHECKS
+from events.sealing import SEAL_CHECK
 
 
 class EventsConfig(AppConfig):
@@ -16,3 +17,4 @@ class EventsConfig(AppConfig):
     def ready(self) -> None:
         """Fill the table of checks, the chains first."""
         CHECKS.insert(0, import_module("events.verify_chains").check_chains)
+        SEAL_CHECK.check = import_module("events.head_seals").check_seal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models.functions import Cast
 
 
 class RunEvent(models.Model):
@@ -27,6 +28,14 @@ class RunEvent(models.Model):
     class Meta:
         ordering = ("correlation_id", "number")
         verbose_name = "run event"
+        indexes = (
+            # Of a mission that nobody named, the chain bears the id.
+            models.Index(
+                fields=["mission", "at", "correlation_id", "number"],
+                name="events_of_named_mission",
+                condition=~models.Q(mission=Cast("correlation_id", models.TextField())),
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.correlation_id} {self.number} {self.kind}"
@@ -111,7 +120,7 @@ class Retention(models.Model):
 class Identity(models.Model):
     """Which database this is: made once, with its first root."""
 
-    only = models.SmallIntegerField(primary_key=True, default=1)
+    id = models.SmallIntegerField(primary_key=True, default=1)
     database = models.UUIDField()
     made_at = models.DateTimeField()
 
@@ -120,7 +129,7 @@ class Identity(models.Model):
         verbose_name = "identity of the database"
         verbose_name_plural = "identity of the database"
         constraints = (
-            models.CheckConstraint(condition=models.Q(only=1), name="events_one_identity"),
+            models.CheckConstraint(condition=models.Q(id=1), name="events_one_identity"),
         )
 
     def __str__(self) -> str:

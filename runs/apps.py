@@ -17,6 +17,7 @@ class RunsConfig(AppConfig):
     def ready(self) -> None:
         """Have the deploy check look at this room too, and the gateway ask it before a server is removed."""
         import_module("runs.checks")
+        import_module("runs.seal_rounds")
         HANDLERS[CALL] = import_module("runs.approved_run").begin_approved_run
         BESIDE[CALL] = import_module("runs.beside_request").beside_request
         NEEDS.append(import_module("runs.server_needs").need_of)

@@ -20,6 +20,7 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from liyagent.core.errors import BadSetting
+from liyagent.core.roots_conf import RootsConf, read_roots
 from liyagent.core.traces_conf import TracesConf, read_traces
 from liyagent.core.webhook_conf import read_webhook
 
@@ -84,6 +85,7 @@ class Conf:
     run_events_retention_days: int
     log_level: str
     metrics_token: str
+    roots: RootsConf
     traces: TracesConf | None
 
 
@@ -153,6 +155,7 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
             env, "LIYAGENT_LOG_LEVEL", default="INFO", of=("DEBUG", "INFO", "WARNING", "ERROR")
         ),
         metrics_token=_token(env, "LIYAGENT_METRICS_TOKEN"),
+        roots=read_roots(env, allowed_private_hosts=private_hosts),
         traces=read_traces(env),
     )
 

@@ -1,0 +1,197 @@
+"""Make a root: one signed row that closes over a batch of heads, and over every root before it (ruling 26).
+
+The statement is canonical JSON of domain `liyagent/root/v1`. Numbers have no hole; of two that make one number, one does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import orjson
+from django.db import connection, transaction
+
+from events.chain import EPOCH, MICROSECOND
+from events.merkle import batch_root, completed_by, range_root
+from events.models import Identity, Rollback, Root
+from events.root_log import (
+    Certificate,
+    HeadLeaf,
+    RootLog,
+    leaves_of,
+    packed_certificates,
+    packed_heads,
+)
+from events.signing import own_keys_among, signing_key
+from events.verify_pack import ROOT_DOMAIN, batch_leaf, signed_root
+from liyagent.core.canonical import canonical
+
+FIRST_EPOCH = 1
+BEFORE_ALL = bytes(32)
+EMPTY_TREE = hashlib.sha256(b"").digest()
+IDENTIFY = """
+INSERT INTO events_identity (id, database, made_at) VALUES (1, %s, liyagent_now()) ON CONFLICT DO NOTHING
+"""
+NOW = "SELECT liyagent_now(), (SELECT system_identifier::text FROM pg_control_system())"
+ADD = """
+INSERT INTO events_root (number, epoch, at, statement, signatures, heads, certificates, nodes)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What a root closes over, and by how much it adds to the totals."""
+
+    heads: list[HeadLeaf] = field(default_factory=list)
+    certificates: list[Certificate] = field(default_factory=list)
+    new_heads: int = 0
+    new_events: int = 0
+    purged_heads: int = 0
+    purged_events: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newest:
+    """The newest root, as the next one needs it. `number` is 0 before the first."""
+
+    number: int = 0
+    statement: dict[str, Any] = field(default_factory=dict)
+    digest: bytes = BEFORE_ALL
+
+    @property
+    def epoch(self) -> int:
+        """Its epoch."""
+        return int(self.statement.get("epoch", FIRST_EPOCH))
+
+    @property
+    def public(self) -> str:
+        """The key that signed it."""
+        return str(self.statement.get("public", ""))
+
+
+def newest_root() -> Newest:
+    """Return the newest root."""
+    row = Root.objects.order_by("-number").values_list("number", "statement").first()
+    if row is None:
+        return Newest()
+    number, text = row
+    return Newest(number=number, statement=orjson.loads(text), digest=digest_of(text))
+
+
+def digest_of(statement: str) -> bytes:
+    """Return the hash by which the next root names this one."""
+    return hashlib.sha256(statement.encode()).digest()
+
+
+def database_id() -> UUID:
+    """Return which database this is; it is said once, by whoever asks first."""
+    found = Identity.objects.values_list("database", flat=True).first()
+    if found is None:
+        with connection.cursor() as cursor:
+            cursor.execute(IDENTIFY, [uuid4()])
+        found = Identity.objects.values_list("database", flat=True).get()
+    return found
+
+
+def make_root(batch: Batch, *, after: Newest) -> int | None:
+    """Add the root behind `after` and return its number; None where another process was first, or had made it already."""
+    number = after.number + 1
+    database, log = database_id(), RootLog()
+    leaves = leaves_of(batch.heads, batch.certificates)
+    root = batch_root(leaves) if leaves else EMPTY_TREE
+    nodes = completed_by(number - 1, batch_leaf(number, len(leaves), root), log.node)
+    accepted = _accepted()
+    epoch = accepted.epoch if accepted is not None and accepted.epoch is not None else FIRST_EPOCH
+    at, system = _now()
+    statement = {
+        "accepted": _told(accepted) if epoch != after.epoch and accepted is not None else None,
+        "at": (at - EPOCH) // MICROSECOND,
+        "batch": {
+            "certificates": len(batch.certificates),
+            "heads": len(batch.heads),
+            "root": root.hex(),
+        },
+        "database": str(database),
+        "domain": ROOT_DOMAIN,
+        "epoch": epoch,
+        "log": _log_root(number, nodes, log).hex(),
+        "number": number,
+        "previous": after.digest.hex(),
+        "public": signing_key().public,
+        "system": system,
+        "totals": _totals(batch, after),
+    }
+    row = [
+        number,
+        epoch,
+        at,
+        canonical(statement).decode(),
+        canonical(signatures_of(statement, before=after.public)).decode(),
+        packed_heads(batch.heads),
+        packed_certificates(batch.certificates),
+        b"".join(nodes),
+    ]
+    with transaction.atomic(durable=True), connection.cursor() as cursor:
+        cursor.execute(ADD, row)
+        return number if cursor.rowcount else None
+
+
+def signatures_of(statement: dict[str, Any], *, before: str) -> list[list[str]]:
+    """Sign with the key that signs now, and with the one that signed the root before where that is another of ours."""
+    message = signed_root(statement)
+    keys = [
+        signing_key(),
+        *(it for it in own_keys_among([before]) if it.public != signing_key().public),
+    ]
+    return [[it.public, it.sign(message)] for it in keys]
+
+
+def root_line(statement: str, signatures: str) -> bytes:
+    """Return a root as it is exported, and as it stands in a pack: one line of canonical JSON."""
+    root = {"signatures": orjson.loads(signatures), "statement": orjson.loads(statement)}
+    return canonical({"root": root}) + b"\n"
+
+
+def _log_root(number: int, nodes: list[bytes], log: RootLog) -> bytes:
+    """The root over all batches: those that the new leaf completes are not stored yet."""
+
+    def node(level: int, index: int) -> bytes:
+        return nodes[level] if (index + 1) << level == number else log.node(level, index)
+
+    return range_root(0, number, node)
+
+
+def _totals(batch: Batch, after: Newest) -> dict[str, int]:
+    added = {
+        "events": batch.new_events,
+        "heads": batch.new_heads,
+        "purged_events": batch.purged_events,
+        "purged_heads": batch.purged_heads,
+    }
+    before = after.statement.get("totals", {})
+    return {name: int(before.get(name, 0)) + more for name, more in added.items()}
+
+
+def _accepted() -> Rollback | None:
+    return Rollback.objects.exclude(epoch=None).order_by("-epoch").first()
+
+
+def _told(accepted: Rollback) -> dict[str, str]:
+    """What a new epoch's first root tells of why there is one."""
+    return {
+        "by": accepted.accepted_by,
+        "exported": digest_of(accepted.exported).hex(),
+        "reason": accepted.accepted_reason,
+        "rollback": accepted.reason,
+    }
+
+
+def _now() -> tuple[datetime, str]:
+    with connection.cursor() as cursor:
+        cursor.execute(NOW)
+        at, system = cursor.fetchone()
+    return at, system

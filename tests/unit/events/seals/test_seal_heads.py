@@ -1,0 +1,244 @@
+"""Heads are sealed and closed over by signed roots, by whoever is first, beside flushes and after deaths."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import threading
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import orjson
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from events.head_seals import check_seal
+from events.models import EventHead, Root, RunEvent
+from events.reading import read_head
+from events.root_log import RootLog, leaves_of, unpacked_heads
+from events.roots import Batch, make_root, newest_root
+from events.seal_heads import DUE, LOOKED, due_values, seal_due, seal_now
+from events.signing import signing_key
+from events.verify_pack import (
+    batch_leaf,
+    is_consistent,
+    root_by_inclusion,
+    signed_root,
+    verify_signature,
+)
+from liyagent.core.metrics import SEALS_REFUSED
+from tests.databases import FreshDatabase
+from tests.unit.events.seals.chains import append, new_chain, sql, without_triggers
+
+pytestmark = pytest.mark.usefixtures("fresh_db")
+
+
+def never() -> bool:
+    return False
+
+
+def statement(number: int) -> dict[str, Any]:
+    return dict(orjson.loads(Root.objects.get(number=number).statement))
+
+
+def wrong_with(chain: UUID) -> str:
+    """What the seal on the head says."""
+    head = read_head(chain)
+    assert head is not None
+    event = RunEvent.objects.filter(correlation_id=chain, number=head.sealed_count).first()
+    found = check_seal(head, chain, None if event is None else bytes(event.hash))
+    return "" if found is None else found.reason
+
+
+def is_due() -> bool:
+    return bool(sql(f"SELECT {DUE}", *due_values())[0][0])
+
+
+@pytest.mark.promise("EV-02")
+def test_what_changed_is_sealed_and_nothing_else() -> None:
+    chains = [new_chain(), new_chain(5)]
+    assert seal_due(never) == 1
+    assert seal_due(never) == 0
+    for chain, count in zip(chains, (3, 5), strict=True):
+        head = EventHead.objects.get(correlation_id=chain)
+        assert (head.sealed_count, head.sealed_in, head.is_unsealed) == (count, 1, False)
+        assert wrong_with(chain) == ""
+    append(chains[0])
+    assert seal_due(never) == 1
+    assert [it[:2] for it in unpacked_heads(Root.objects.get(number=2).heads)] == [(chains[0], 4)]
+    assert statement(2)["totals"] == {
+        "events": 9,
+        "heads": 2,
+        "purged_events": 0,
+        "purged_heads": 0,
+    }
+
+
+@pytest.mark.promise("EV-02")
+def test_each_root_is_signed_names_the_one_before_and_has_grown_out_of_all() -> None:
+    for _ in range(9):
+        new_chain(1)
+        seal_due(never)
+    log = RootLog()
+    for root in Root.objects.order_by("number"):
+        told = orjson.loads(root.statement)
+        ((public, signature),) = orjson.loads(root.signatures)
+        assert public == told["public"] == signing_key().public
+        assert verify_signature(bytes.fromhex(public), signed_root(told), bytes.fromhex(signature))
+        before = Root.objects.filter(number=root.number - 1).first()
+        expected = hashlib.sha256(before.statement.encode()).digest() if before else bytes(32)
+        assert told["previous"] == expected.hex()
+        leaves = leaves_of(unpacked_heads(root.heads), [])
+        leaf = batch_leaf(root.number, 1, leaves[0])
+        for size in range(root.number, 10):
+            path = log.inclusion(root.number, size=size)
+            held = root_by_inclusion(leaf, index=root.number - 1, size=size, path=path)
+            assert held is not None
+            assert held.hex() == statement(size)["log"]
+            older, newer = ((it, bytes.fromhex(statement(it)["log"])) for it in (root.number, size))
+            assert is_consistent(older, newer, log.consistency(root.number, size))
+
+
+@pytest.mark.promise("EV-02")
+@pytest.mark.field("FL-82")
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        ("UPDATE events_eventhead SET count = 2", "put_back"),
+        ("UPDATE events_eventhead SET sealed_count = 2", "sealed_otherwise"),
+        ("UPDATE events_eventhead SET sealed_in = 7", "sealed_otherwise"),
+        ("UPDATE events_eventhead SET seal = 'x'", "sealed_otherwise"),
+        ("UPDATE events_eventhead SET seal_key = 'other'", "unknown_key"),
+        ("UPDATE events_eventhead SET sealed_count = 0", "sealed_otherwise"),
+        ("UPDATE events_runevent SET hash = sha256('x') WHERE number = 3", "sealed_otherwise"),
+        ("DELETE FROM events_runevent WHERE number = 3", "sealed_otherwise"),
+    ],
+)
+def test_the_seal_on_a_head_shows_what_was_put_back_or_written_anew(edit: str, reason: str) -> None:
+    chain = new_chain()
+    seal_due(never)
+    with without_triggers():
+        sql(edit)
+    assert wrong_with(chain) == reason
+
+
+@pytest.mark.promise("EV-02")
+@pytest.mark.field("FL-82")
+def test_what_was_written_anew_is_not_sealed_a_second_time() -> None:
+    chain, other = new_chain(is_ended=False), new_chain(is_ended=False)
+    seal_due(never)
+    refused = SEALS_REFUSED._value.get()
+    with without_triggers():
+        sql(
+            "UPDATE events_runevent SET hash = sha256('x') WHERE number = 3 AND correlation_id = %s",
+            chain,
+        )
+        append(chain)
+        append(other)
+    assert seal_due(never) == 1
+    assert [it[0] for it in unpacked_heads(Root.objects.get(number=2).heads)] == [other]
+    assert SEALS_REFUSED._value.get() == refused + 1
+    assert EventHead.objects.get(correlation_id=chain).sealed_in == 1
+
+
+@pytest.mark.promise("EV-07")
+def test_a_head_that_moved_on_meanwhile_keeps_its_seal_and_is_sealed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chain = new_chain(is_ended=False)
+    newest = newest_root()
+    heads = [(chain, 3, bytes(EventHead.objects.get(correlation_id=chain).hash))]
+    assert make_root(Batch(heads=heads, new_heads=1, new_events=3), after=newest) == 1
+    append(chain, 2)
+    assert seal_due(never) == 1
+    head = EventHead.objects.get(correlation_id=chain)
+    assert (head.sealed_count, head.sealed_in, head.is_unsealed) == (5, 2, False)
+    assert statement(2)["totals"]["events"] == 5
+    assert statement(2)["totals"]["heads"] == 1
+
+
+@pytest.mark.promise("EV-02")
+def test_of_two_that_make_one_number_one_does() -> None:
+    newest = newest_root()
+    assert make_root(Batch(), after=newest) == 1
+    assert make_root(Batch(), after=newest) is None
+    assert Root.objects.count() == 1
+
+
+@pytest.mark.promise("EV-07")
+def test_a_flush_waits_for_no_seal_and_no_seal_for_a_flush(fresh_db: FreshDatabase) -> None:
+    chain, other = new_chain(is_ended=False), new_chain()
+    with psycopg.connect(fresh_db.url) as flush:
+        flush.execute(
+            "SELECT 1 FROM events_eventhead WHERE correlation_id = %s FOR UPDATE", [chain]
+        )
+        sealing = threading.Thread(target=_seal_in_a_thread)
+        sealing.start()
+        sealing.join(timeout=10)
+        assert not sealing.is_alive()
+        assert EventHead.objects.get(correlation_id=other).sealed_in == 1
+        assert EventHead.objects.get(correlation_id=chain).sealed_in is None
+        # No second root while the first is not on all its heads: totals would count one twice.
+        new_chain()
+        seal_due(never)
+        assert Root.objects.count() == 1
+    assert seal_due(never) == 1
+    assert EventHead.objects.get(correlation_id=chain).sealed_in == 1
+    assert statement(2)["totals"]["heads"] == 3
+
+
+def _seal_in_a_thread() -> None:
+    try:
+        seal_due(never)
+    finally:
+        connection.close()
+
+
+@pytest.mark.promise("EV-02")
+def test_more_heads_than_a_root_holds_are_sealed_in_several(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("events.seal_heads.HEADS_A_ROOT", 2)
+    chains = [new_chain(1) for _ in range(5)]
+    assert seal_due(never) == 3
+    assert [
+        it for root in Root.objects.order_by("number") for it, *_ in unpacked_heads(root.heads)
+    ] == sorted(chains)
+
+
+def test_it_is_due_while_something_changed_and_the_newest_root_is_old_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(LOOKED, "at", float("-inf"))
+    assert not is_due()
+    new_chain()
+    assert is_due()
+    seal_due(never)
+    new_chain()
+    monkeypatch.setattr(LOOKED, "at", float("-inf"))
+    assert not is_due()
+    roots = dataclasses.replace(settings.LIYAGENT.roots, seconds=0.0)
+    monkeypatch.setattr(settings, "LIYAGENT", dataclasses.replace(settings.LIYAGENT, roots=roots))
+    assert is_due()
+
+
+@pytest.mark.promise("EV-02")
+def test_a_new_key_is_signed_in_by_the_one_before(with_keys: Callable[..., None]) -> None:
+    new_chain()
+    with_keys(("old", b"o" * 32))
+    seal_due(never)
+    old = signing_key().public
+    with_keys(("new", b"n" * 32), ("old", b"o" * 32))
+    seal_now()
+    assert [it[0] for it in orjson.loads(Root.objects.get(number=2).signatures)] == [
+        signing_key().public,
+        old,
+    ]
+    new_chain()
+    seal_now()
+    assert [it[0] for it in orjson.loads(Root.objects.get(number=3).signatures)] == [
+        signing_key().public
+    ]
