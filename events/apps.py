@@ -15,6 +15,7 @@ class EventsConfig(AppConfig):
     label = "events"
 
     def ready(self) -> None:
-        """Fill the table of checks, the chains first."""
+        """Fill the table of checks, the chains first; have missions tell of events."""
+        import_module("events.timeline")
         CHECKS.insert(0, import_module("events.verify_chains").check_chains)
         SEAL_CHECK.check = import_module("events.head_seals").check_seal

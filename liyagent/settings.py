@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "django_q",
     "liyagent.access",
+    "missions",
     "liyagent.audit",
     "liyagent.leases",
     "liyagent.agents",

@@ -23,6 +23,7 @@ urlpatterns = [
     path("api/", include("liyagent.gateway.policies_urls")),
     path("api/", include("liyagent.gateway.servers_urls")),
     path("api/", include("liyagent.jobs.urls")),
+    path("api/", include("liyagent.console.missions.api_urls")),
     path("api/", include("runs.urls")),
     path("api/", include("liyagent.training.urls")),
     path("api/", include("liyagent.entry.urls")),

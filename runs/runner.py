@@ -17,12 +17,14 @@ from django.db import InterfaceError, OperationalError, connection
 from liyagent.core.logs import log_context
 from liyagent.core.metrics import RUN_SLOTS, RUNS_CARRIED
 from liyagent.gateway import wire
+from missions.context import stamped
 from runs import hot
 from runs.checkpoint import keyring, load
 from runs.errors import LostLease
 from runs.loop import Carrier, carry_run
 from runs.models import CHECKPOINT_FORMAT
 from runs.recovery import claimed, taken
+from runs.stamp import stamp_of
 from runs.wake import QUEUED
 
 logger = logging.getLogger(__name__)
@@ -199,7 +201,8 @@ class Runner:
             try:
                 # What is read first waits until the database is back.
                 stored = load(carried.run_id, attempt=carried.attempt, give_up=carrier.give_up)
-                carry_run(stored, carrier)
+                with stamped(stamp_of(stored.run)):
+                    carry_run(stored, carrier)
             except (OperationalError, InterfaceError) as error:
                 logger.warning("the database went away under this attempt, it goes on: %s", error)
                 connection.close()

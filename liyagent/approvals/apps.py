@@ -12,5 +12,6 @@ class ApprovalsConfig(AppConfig):
     label = "approvals"
 
     def ready(self) -> None:
-        """Have the deploy check look at this room too."""
+        """Have the deploy check look at this room too, and missions tell of it."""
         import_module("liyagent.approvals.checks")
+        import_module("liyagent.approvals.timeline")

@@ -1,5 +1,7 @@
 """The audit room."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -8,3 +10,7 @@ class AuditConfig(AppConfig):
 
     name = "liyagent.audit"
     label = "audit"
+
+    def ready(self) -> None:
+        """Have missions tell of the log."""
+        import_module("liyagent.audit.timeline")

@@ -13,5 +13,6 @@ class EntryConfig(AppConfig):
     verbose_name = "Ways in"
 
     def ready(self) -> None:
-        """Have each process look for arrivals that nobody started, and for what is to be handed on."""
+        """Have each process look for arrivals that nobody started, and for what is to be handed on; missions tell of both."""
         import_module("liyagent.entry.rounds")
+        import_module("liyagent.entry.timeline")

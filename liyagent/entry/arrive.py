@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 
 from liyagent.core.errors import BadInput
 from liyagent.leases.own import OWN
+from missions.context import current_stamp
 from runs.checkpoint import keyring
 from runs.ids import new_run_id
 from runs.models import CHECKPOINT_FORMAT
@@ -80,7 +81,7 @@ def arrive(arriving: Arriving) -> Arrived:
     """Keep an arrival and what is owed for it, in one commit; the same delivery again finds the first, whatever its body.
 
     Nothing is started: `begin_arrival` does that, at once by whoever received it. Where `skipped` says why, nothing ever
-    is. Raises `BadInput` for a delivery id that cannot be kept.
+    is. What names no mission gets that of the request that brings it. Raises `BadInput` for a delivery id that cannot be kept.
     """
     with transaction.atomic(durable=True):
         return keep_arrival(arriving)
@@ -119,8 +120,9 @@ def _row(arriving: Arriving, run_id: UUID, state: str) -> list[Any]:
     ring = keyring()
     sealer = ring.sealer(key_id=ring.newest, run_id=run_id, format_number=CHECKPOINT_FORMAT)
     sealed = sealer.seal(arriving.words, kind=ARRIVAL, number=0)
+    stamp = current_stamp()
     return [
         run_id, arriving.way, arriving.source, arriving.delivery_id, arriving.body_digest, arriving.agent_key,
-        arriving.started_by, arriving.mission, arriving.request_id, None if arriving.skipped else sealed, ring.newest,
+        arriving.started_by, arriving.mission or stamp.mission, arriving.request_id or stamp.request_id, None if arriving.skipped else sealed, ring.newest,
         state, arriving.skipped[:500], PATIENCE_SECONDS, IN_HAND_SECONDS, OWN.holder, state,
     ]  # fmt: skip

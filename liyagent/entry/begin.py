@@ -16,7 +16,9 @@ from liyagent.core.transactions import forbid_transaction
 from liyagent.entry.arrive import ARRIVAL, IN_HAND_SECONDS
 from liyagent.entry.errors import ArrivalRefused
 from liyagent.entry.models import Arrival, ArrivalState
+from liyagent.entry.stamp import stamp_of
 from liyagent.leases.own import OWN
+from missions.context import stamped
 from runs.checkpoint import keyring
 from runs.errors import NotStarted
 from runs.models import CHECKPOINT_FORMAT, Run
@@ -70,14 +72,15 @@ def begin_arrival(run_id: UUID) -> Arrival:
     arrival = Arrival.objects.get(run_id=run_id)
     if arrival.state != ArrivalState.RECEIVED:
         return arrival
-    try:
-        _start(arrival, _words(arrival))
-    except (NotStarted, KeyMissing) as error:
-        _later(arrival, error)
-    except LiyagentError as error:
-        _refuse(arrival, str(error))
-    else:
-        _execute(STARTED, [run_id])
+    with stamped(stamp_of(arrival)):
+        try:
+            _start(arrival, _words(arrival))
+        except (NotStarted, KeyMissing) as error:
+            _later(arrival, error)
+        except LiyagentError as error:
+            _refuse(arrival, str(error))
+        else:
+            _execute(STARTED, [run_id])
     return Arrival.objects.get(run_id=run_id)
 
 

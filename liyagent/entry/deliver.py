@@ -15,9 +15,11 @@ from liyagent.core.metrics import DELIVERIES
 from liyagent.core.outbox import Outbox
 from liyagent.core.transactions import forbid_transaction
 from liyagent.entry.models import Delivery
+from liyagent.entry.stamp import stamp_of_delivery
 from liyagent.entry.told import record_delivery
 from liyagent.entry.ways import SENDERS, Sent
 from liyagent.leases.own import CLAIMER_IS_GONE, OWN
+from missions.context import stamped
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +68,9 @@ def deliver_due(give_up: Callable[[], bool], *, way: str, limit: int = MOST_A_LO
             break
         tried += 1
         try:
-            sent = _send(Delivery.objects.get(id=found))
+            delivery = Delivery.objects.get(id=found)
+            with stamped(stamp_of_delivery(delivery)):
+                sent = _send(delivery)
         finally:
             _in_hand.discard(found)
         if sent is not None and sent.is_down:

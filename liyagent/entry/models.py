@@ -73,6 +73,11 @@ class Arrival(models.Model):
             # In an order that no other index has: else the ids of all ways are walked through for a quiet source.
             models.Index(fields=["way", "source", "-received_at"], name="entry_arrival_by_time"),
             models.Index(
+                fields=["mission", "-received_at", "-run_id"],
+                name="entry_arrival_of_mission",
+                condition=~Q(mission=""),
+            ),
+            models.Index(
                 fields=["-run_id"],
                 name="entry_arrival_of_hooks",
                 condition=Q(way__in=["webhook", "ticket"]),

@@ -7,6 +7,7 @@ from typing import Any
 from liyagent.audit.record import record
 from liyagent.core.transactions import require_transaction
 from liyagent.entry.models import Arrival, Delivery
+from liyagent.entry.stamp import stamp_of_delivery
 
 
 def record_delivery(action: str, delivery: Delivery, *, actor: str, why: str, **more: Any) -> None:
@@ -23,11 +24,13 @@ def record_delivery(action: str, delivery: Delivery, *, actor: str, why: str, **
         "why": why[:500],
         **more,
     }
+    stamp = stamp_of_delivery(delivery)
     record(
         action,
         actor=actor,
-        mission="" if arrival is None else arrival.mission,
+        mission=stamp.mission,
+        correlation_id=stamp.correlation_id,
         run_id=delivery.run_id,
-        request_id="" if arrival is None else arrival.request_id,
+        request_id=stamp.request_id,
         detail=detail,
     )

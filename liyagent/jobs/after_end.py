@@ -13,6 +13,8 @@ from liyagent.core.errors import LiyagentError
 from liyagent.core.plain import clean_text
 from liyagent.jobs.handlers import HANDLERS
 from liyagent.jobs.models import Job
+from liyagent.jobs.stamp import stamp_of
+from missions.context import stamped
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +52,9 @@ def do_after_end(give_up: Callable[[], bool], *, limit: int = MOST_A_LOOK) -> in
             row = cursor.fetchone()
         if row is None:
             break
-        _do(Job.objects.get(id=row[0]), is_last=row[1])
+        job = Job.objects.get(id=row[0])
+        with stamped(stamp_of(job)):
+            _do(job, is_last=row[1])
         count += 1
     return count
 

@@ -1,5 +1,7 @@
 """Jobs, as a room."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -8,3 +10,7 @@ class JobsConfig(AppConfig):
 
     name = "liyagent.jobs"
     label = "jobs"
+
+    def ready(self) -> None:
+        """Have missions tell of jobs."""
+        import_module("liyagent.jobs.timeline")

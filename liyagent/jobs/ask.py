@@ -17,12 +17,13 @@ from liyagent.core.transactions import require_transaction
 from liyagent.jobs.errors import JobUnknown, KindUnknown
 from liyagent.jobs.handlers import HANDLERS
 from liyagent.jobs.models import LIVE, Job
+from missions.context import current_stamp
 
 LARGEST_PARAMS_BYTES = 64 << 10
 ASK = """
 INSERT INTO jobs_job (id, kind, subject, params, cursor, status, done, words, attempt, losses, losses_here, next_at, asked_by,
-        mission, reason, created_at)
-    VALUES (%s, %s, %s, %s::jsonb, '{}', 'queued', 0, '', 0, 0, 0, liyagent_now(), %s, %s, '', liyagent_now())
+        mission, request_id, reason, created_at)
+    VALUES (%s, %s, %s, %s::jsonb, '{}', 'queued', 0, '', 0, 0, 0, liyagent_now(), %s, %s, %s, '', liyagent_now())
     ON CONFLICT (kind, subject) WHERE status IN ('queued', 'running') DO NOTHING
     RETURNING id
 """
@@ -69,17 +70,24 @@ def ask_for(
 def keep_job(
     kind: str, subject: str, *, asked_by: str, params: Any, mission: str = ""
 ) -> UUID | None:
-    """Keep a job within the caller's transaction, and return its id; None where one of its kind about `subject` has not ended."""
+    """Keep a job within the caller's transaction, and return its id; None where one of its kind about `subject` has not ended.
+
+    Where no mission is given, it is that of what is worked for here; a job that no request asked for is its own (MI-02).
+    """
     require_transaction("keeping a job")
-    job_id = new_id()
-    values: list[Any] = [job_id, kind, subject, orjson.dumps(params).decode(), asked_by[:150], mission]  # fmt: skip
+    job_id, stamp = new_id(), current_stamp()
+    request_id = stamp.request_id or str(job_id)
+    mission = mission or stamp.mission_of_work or request_id
+    values: list[Any] = [
+        job_id, kind, subject, orjson.dumps(params).decode(), asked_by[:150], mission, request_id,
+    ]  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute(ASK, values)
         is_new = cursor.fetchone() is not None
     if not is_new:
         return None
     told = {"job": str(job_id), "kind": kind, "subject": subject}
-    record("job.asked", actor=asked_by, mission=mission, detail=told)
+    record("job.asked", actor=asked_by, mission=mission, request_id=request_id, detail=told)
     return job_id
 
 

@@ -22,7 +22,7 @@ END = """
 UPDATE jobs_job SET status = %s, reason = %s, ended_at = liyagent_now(), claimed_by = NULL,
         after_end_at = CASE WHEN kind = ANY(%s) THEN liyagent_now() END
     WHERE id = %s AND status IN ('queued', 'running') AND (%s::int IS NULL OR attempt = %s)
-    RETURNING kind, subject, mission, asked_by, done
+    RETURNING kind, subject, mission, request_id, asked_by, done
 """
 FORGET = """
 DELETE FROM jobs_job WHERE id IN (SELECT id FROM jobs_job
@@ -59,10 +59,11 @@ def end_job(
         row = cursor.fetchone()
         if row is None:
             return False
-        kind, subject, mission, asked_by, done = row
+        kind, subject, mission, request_id, asked_by, done = row
         told = {"job": str(job_id), "kind": kind, "subject": subject, "done": done}
         detail = {**told, "status": str(status), "reason": said}
-        record("job.ended", actor=actor or asked_by, mission=mission, detail=detail)
+        by = actor or asked_by
+        record("job.ended", actor=by, mission=mission, request_id=request_id, detail=detail)
     JOBS_ENDED.of(kind, str(status)).inc()
     return True
 

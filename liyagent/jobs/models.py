@@ -26,7 +26,8 @@ class Job(models.Model):
     `cursor` is what was done, in the words of its kind: whoever takes the job goes on from it. `attempt` rises with every
     take and fences each write. `losses` counts how often its process was lost with it, `losses_here` how often since the
     last step that was kept. `done` of `total` (null where nobody knows) and `words` tell of its progress, `result` of what came
-    of it. `after_end_at`: when what its kind owes after the end is next to be done, null where nothing is.
+    of it. `after_end_at`: when what its kind owes after the end is next to be done, null where nothing is. `mission` is the
+    one named by whoever asked, else the id of that request, which is `request_id`.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
@@ -46,6 +47,7 @@ class Job(models.Model):
     next_at = models.DateTimeField()
     asked_by = models.CharField(max_length=150)
     mission = models.CharField(max_length=128, blank=True, default="")
+    request_id = models.CharField(max_length=128, blank=True, default="", db_default="")
     reason = models.CharField(max_length=500, blank=True, default="")
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
@@ -76,6 +78,9 @@ class Job(models.Model):
         indexes = (
             models.Index(fields=["next_at"], name="jobs_due", condition=Q(status__in=LIVE)),
             models.Index(fields=["kind", "subject", "-id"], name="jobs_of_a_subject"),
+            models.Index(
+                fields=["mission", "-id"], name="jobs_of_mission", condition=~Q(mission="")
+            ),
             models.Index(
                 fields=["ended_at"], name="jobs_ended", condition=Q(ended_at__isnull=False)
             ),

@@ -18,8 +18,10 @@ from liyagent.jobs.end import end_job
 from liyagent.jobs.errors import LostJob
 from liyagent.jobs.handlers import HANDLERS, Handler, Step
 from liyagent.jobs.models import Job, JobStatus
+from liyagent.jobs.stamp import stamp_of
 from liyagent.jobs.take import IN_HAND, MOST_LOSSES_HERE, hand_back
 from liyagent.leases.own import OWN
+from missions.context import stamped
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +48,8 @@ def work_due(give_up: Callable[[], bool]) -> int:
         if job is None:
             break
         try:
-            carry(job, give_up)
+            with stamped(stamp_of(job)):
+                carry(job, give_up)
         finally:
             IN_HAND.leave(job)
         turns += 1

@@ -1,0 +1,61 @@
+"""Places in what a source of the timeline tells: a time and a key, as one short text."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from liyagent.core.paging import bad_cursor
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+PLACE = re.compile(r"([0-9]{1,18})-([0-9a-f]{1,32})")
+LARGEST = (1 << 63) - 1
+
+
+def place_of(at: datetime, key: UUID | int) -> str:
+    """Return the place of a row: its time to the microsecond, and what tells it from others of that time."""
+    return f"{moment_written(at)}-{key.hex if isinstance(key, UUID) else f'{key:x}'}"
+
+
+def read_place(place: str) -> tuple[datetime, UUID]:
+    """Return the time and the id that `place_of` was given. Raises `BadInput`."""
+    at, key = _parts(place)
+    try:
+        return at, UUID(key)
+    except ValueError:
+        raise bad_cursor() from None
+
+
+def read_numbered(place: str) -> tuple[datetime, int]:
+    """Return the time and the number that `place_of` was given. Raises `BadInput`."""
+    at, key = _parts(place)
+    return at, number_in(str(int(key, 16)))
+
+
+def number_in(text: str) -> int:
+    """Return a number that a column holds. Raises `BadInput`."""
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= LARGEST):
+        raise bad_cursor()
+    return int(text)
+
+
+def moment_written(at: datetime) -> str:
+    """Return a time as places have it: the microseconds since 1970."""
+    return str((at - EPOCH) // MICROSECOND)
+
+
+def moment_of(text: str) -> datetime:
+    """Return the time that `moment_written` was given. Raises `BadInput`."""
+    try:
+        return EPOCH + number_in(text) * MICROSECOND
+    except OverflowError:
+        raise bad_cursor() from None
+
+
+def _parts(place: str) -> tuple[datetime, str]:
+    found = PLACE.fullmatch(place)
+    if found is None:
+        raise bad_cursor()
+    return moment_of(found[1]), found[2]
