@@ -8,19 +8,25 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
-from liyagent.audit.models import AuditRow
+from liyagent.audit.concerns_admin import ConcernAdmin
+from liyagent.audit.filters import FILTERS, narrowed
+from liyagent.audit.models import AuditRow, Concern
 from liyagent.core.moments import when
+from liyagent.core.pills import QUIET, pill
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell, visible
 
 LONGEST_DETAIL = 300
 DEEPEST = 4
+
+admin.site.register(Concern, ConcernAdmin)
 
 
 @admin.register(AuditRow)
@@ -31,13 +37,17 @@ class AuditRowAdmin(ReadOnlyAdmin):
         "happened",
         "shown_action",
         "shown_actor",
+        "shown_agent",
         "short_detail",
         "run",
         "shown_mission",
     )
     list_display_links = ("happened",)
+    list_filter = FILTERS
     search_fields = ("action",)
-    search_help_text = "A run's id, a mission or an action such as agent.contained, in full"
+    search_help_text = (
+        "A run's id, a mission, who did it, an agent or an action such as agent.run: each in full"
+    )
     sortable_by = ()
     words_if_empty = "Nothing was recorded yet."
     ordering = ("-id",)
@@ -45,24 +55,19 @@ class AuditRowAdmin(ReadOnlyAdmin):
         "happened",
         "shown_action",
         "shown_actor",
+        "shown_agent",
         "run",
         "correlation_id",
         "shown_mission",
-        "request_id",
+        "shown_request",
         "shown_detail",
     )
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Look by what an index leads to alone."""
-        term = search_term.strip()
-        if not term:
-            return queryset, False
-        try:
-            return queryset.filter(run_id=UUID(term)), False
-        except ValueError:
-            return queryset.filter(Q(action=term) | Q(mission=term)), False
+        """Look by what an index leads to alone; the rest is compared among the newest of it."""
+        return narrowed(queryset, request, _looked_for(search_term.strip())), False
 
     @admin.display(description="when")
     def happened(self, row: AuditRow) -> SafeString:
@@ -75,14 +80,40 @@ class AuditRowAdmin(ReadOnlyAdmin):
         return format_html('<span class="liy-mono">{}</span>', cell(row.action))
 
     @admin.display(description="by")
-    def shown_actor(self, row: AuditRow) -> str:
-        """Who did it."""
-        return cell(row.actor)
+    def shown_actor(self, row: AuditRow) -> SafeString:
+        """Who did it; leads to what they did."""
+        return self._leading(row, "actor")
+
+    @admin.display(description="agent")
+    def shown_agent(self, row: AuditRow) -> SafeString:
+        """The agent that did it, or in whose run it was done; leads to what else was."""
+        return self._leading(row, "agent")
 
     @admin.display(description="mission")
-    def shown_mission(self, row: AuditRow) -> str:
-        """The mission where somebody named one."""
-        return "-" if row.mission == str(row.correlation_id) else cell(row.mission)
+    def shown_mission(self, row: AuditRow) -> SafeString:
+        """The mission where somebody named one; leads to what was done for it."""
+        if row.is_confidential:
+            return pill("left out in confidence", QUIET)
+        is_named = row.mission not in {str(row.correlation_id), row.request_id}
+        return self._leading(row, "mission") if is_named else format_html("{}", "-")
+
+    @admin.display(description="request")
+    def shown_request(self, row: AuditRow) -> SafeString:
+        """The request that did it, and from where."""
+        if row.is_confidential:
+            return pill("left out in confidence", QUIET)
+        return format_html(
+            '<span class="liy-mono">{}</span> <span class="liy-age">{}</span>',
+            cell(row.request_id),
+            f"from {cell(row.address)}" if row.address else "",
+        )
+
+    def _leading(self, row: AuditRow, name: str) -> SafeString:
+        value = str(getattr(row, name))
+        if not value:
+            return format_html("{}", "-")
+        address = f"{self.list_address()}?{urlencode({name: value})}"
+        return format_html('<a class="liy-link" href="{}">{}</a>', address, cell(value))
 
     @admin.display(description="run")
     def run(self, row: AuditRow) -> SafeString:
@@ -104,6 +135,18 @@ class AuditRowAdmin(ReadOnlyAdmin):
         """All of the detail."""
         text = "\n".join(lines_of(row.detail))
         return format_html('<div class="liy-words">{}</div>', text or "-")
+
+
+def _looked_for(term: str) -> dict[str, str]:
+    """Take a term for what it can be: the first stamp that has it as a value, else an action."""
+    if not term:
+        return {}
+    try:
+        return {"run": str(UUID(term))}
+    except ValueError:
+        stamps = ("mission", "actor", "agent")
+        there = (it for it in stamps if AuditRow.objects.filter(**{it: term}).exists())
+        return {next(there, "action"): term}
 
 
 def lines_of(detail: Mapping[str, Any], depth: int = 0) -> list[str]:

@@ -41,14 +41,15 @@ GREATEST_ID = 2**63 - 1
 SLACK = 1_000
 # There are some hundred actions, and each is a word of the code.
 MOST_ACTIONS = 1_000
-ACTIONS = """
+# From one value of an index to the next: one look for each value there is, however many rows.
+VALUES = """
 WITH RECURSIVE there AS (
-    (SELECT action FROM audit_auditrow ORDER BY action LIMIT 1)
+    (SELECT {column} AS value FROM audit_auditrow ORDER BY {column} LIMIT 1)
     UNION ALL
-    SELECT (SELECT a.action FROM audit_auditrow a WHERE a.action > t.action ORDER BY a.action LIMIT 1)
-        FROM there t WHERE t.action IS NOT NULL
+    SELECT (SELECT a.{column} FROM audit_auditrow a WHERE a.{column} > t.value ORDER BY a.{column} LIMIT 1)
+        FROM there t WHERE t.value IS NOT NULL
 )
-SELECT action FROM there WHERE action IS NOT NULL LIMIT %s
+SELECT value FROM there WHERE value IS NOT NULL LIMIT %s
 """
 # The expression about the time keeps its index out: it would be taken for a shorter way.
 OF_ACTIONS = """
@@ -148,9 +149,14 @@ def is_action_below(action: str, asked: str) -> bool:
 
 def actions_below(asked: str) -> list[str]:
     """Return the actions of the log that are `asked`, or lie below it."""
+    return [it for it in values_of("action", most=MOST_ACTIONS) if is_action_below(it, asked)]
+
+
+def values_of(name: str, *, most: int) -> list[str]:
+    """Return the first `most` values that a stamp of `INDEXED` has in the log, in order."""
     with connection.cursor() as cursor:
-        cursor.execute(ACTIONS, [MOST_ACTIONS])
-        return [row[0] for row in cursor.fetchall() if is_action_below(row[0], asked)]
+        cursor.execute(VALUES.format(column=COLUMNS[name]), [most])
+        return [row[0] for row in cursor.fetchall()]
 
 
 def _led(wanted: Selection) -> QuerySet[AuditRow]:

@@ -48,6 +48,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Red teams", "shield", "admin:red_teams_finding_changelist", "agents.view_agent", ""),
             ("Classifiers", "category", "admin:classifiers_classifier_changelist", "agents.view_agent", ""),
             ("Audit", "fact_check", "admin:audit_auditrow_changelist", "audit.view_auditrow", ""),
+            ("Concerns", "lock_person", "admin:audit_concern_changelist", "audit.view_concern", ""),
             ("Events", "timeline", "console-events", "events.view_runevent", ""),
             ("A2A told to", "send", "admin:a2a_pushconfig_changelist", "a2a.view_pushconfig", ""),
             ("Webhook arrivals", "move_to_inbox", "admin:webhooks_triggerarrival_changelist", "runs.view_run", ""),
