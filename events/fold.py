@@ -231,6 +231,7 @@ def _call(run: RunState, told: Mapping[str, Any], number: int) -> None:
     call.facts = {name: some_text(told.get(name)) for name in CALL_TEXTS}
     call.milliseconds = whole_number(told.get("ms"))
     call.run_as = some_text(told.get("run_as")) or call.run_as
+    call.approval = some_text(told.get("approval")) or call.approval
     call.number = number
     call.times += 1
 
@@ -335,9 +336,10 @@ def _ended(run: RunState, told: Mapping[str, Any], number: int) -> None:
         "reason": some_text(told.get("reason")),
         "error": some_text(told.get("error")),
         **numbers,
-        "unsettled": [list(it) for it in places],
         "event": number,
     }
+    if "unsettled" in told:
+        run.ended["unsettled"] = [list(it) for it in places]
     for step, index in places:
         call = _call_at(run, {"step": step, "index": index})
         if call is not None and not call.facts["fate"]:

@@ -81,6 +81,7 @@ KINDS: Mapping[str, Kind] = {
             "what came of a call, on which authority it was made, and how it was settled where it was in doubt",
             {**PLACE, "effect": TEXT, "fate": TEXT, "posture": TEXT, "gate": TEXT, "policy": TEXT}
             | {"key": TEXT, "settlement": TEXT, "ms": NUMBER, "args": WORDS, "result": WORDS},
+            {"approval": TEXT},
         ),
         _kind(
             "call.settled",

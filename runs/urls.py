@@ -6,6 +6,7 @@ from django.urls import path
 
 from runs.api import RunList, RunOne, RunStart, RunStop, RunTranscript
 from runs.doubts_api import CallDidNot, CallHappened, CallLookAgain, DoubtList, DoubtOne
+from runs.evidence_api import AgentRunEvents, RunEvents
 from runs.resume_api import RunResume
 from runs.stream_api import RunStream
 
@@ -17,6 +18,8 @@ urlpatterns = [
     path("runs/<uuid:run_id>/stream", RunStream.as_view(), name="run-stream"),
     path("runs/<uuid:run_id>/stop", RunStop.as_view(), name="run-stop"),
     path("runs/<uuid:run_id>/resume", RunResume.as_view(), name="run-resume"),
+    path("run-events/<uuid:run_id>", RunEvents.as_view(), name="run-events"),
+    path("agents/<slug:key>/run-events", AgentRunEvents.as_view(), name="agent-run-events"),
     path("calls/in-doubt", DoubtList.as_view(), name="doubt-list"),
     path("calls/<int:call_id>", DoubtOne.as_view(), name="doubt-one"),
     path("calls/<int:call_id>/happened", CallHappened.as_view(), name="call-happened"),
