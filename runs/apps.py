@@ -18,6 +18,7 @@ class RunsConfig(AppConfig):
         """Have the deploy check look at this room too, missions tell of it, and the gateway ask it before a server is removed."""
         import_module("runs.checks")
         import_module("runs.seal_rounds")
+        import_module("runs.purging")
         import_module("runs.timeline")
         HANDLERS[CALL] = import_module("runs.approved_run").begin_approved_run
         BESIDE[CALL] = import_module("runs.beside_request").beside_request

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from events.management.subcommands import verify
+from events.management.subcommands import purge, verify
 
 # One line a subcommand, in the order in which the help tells of them.
-SUBCOMMANDS = (verify.SUBCOMMAND,)
+SUBCOMMANDS = (verify.SUBCOMMAND, purge.SUBCOMMAND)
 BY_NAME = {it.name: it for it in SUBCOMMANDS}
 
 
