@@ -20,6 +20,7 @@ from liyagent.providers.types import (
     ModelUnavailable,
     ToolSpec,
 )
+from liyagent.telemetry.spans import current_span
 from runs.authority import AgentNow
 
 MOST_TRIES = 6
@@ -113,6 +114,8 @@ class _Tries:
 
     def _tell(self, outcome: str, asked_at: float) -> None:
         MODEL_CALLS.of(self._provider, outcome).observe(time.monotonic() - asked_at)
+        if asking := current_span():
+            asking.tell(tries=self._count)
 
     def _slow_down(self, error: ModelUnavailable, asked_at: float) -> None:
         if error.status in BUSY:

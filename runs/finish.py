@@ -10,6 +10,7 @@ from liyagent.agents.models import Recording
 from liyagent.core.errors import LiyagentError
 from liyagent.core.metrics import RUNS_ENDED
 from liyagent.providers.types import Message, Role
+from liyagent.telemetry.spans import run_span
 from runs import hot
 from runs.checkpoint import Checkpoint, counters_of, sealer_of, started_as
 from runs.endings import EndError
@@ -18,6 +19,7 @@ from runs.models import Run, RunStatus
 
 TRANSCRIPT = "transcript"
 FULL = Recording.FULL.value
+WENT_WRONG = frozenset({RunStatus.FAILED, RunStatus.INTERRUPTED})
 
 
 def end_run(
@@ -67,6 +69,7 @@ def end_run(
         give_up=checkpoint.give_up,
     )
     RUNS_ENDED.of(status.value, error.value or "none").inc()
+    _tell_span(checkpoint.run, checkpoint.counters, status, error, reason=reason, answer=answer)
 
 
 def end_unopened(
@@ -98,6 +101,34 @@ def end_unopened(
         give_up=lambda: False,
     )
     RUNS_ENDED.of(status.value, error.value or "none").inc()
+    _tell_span(run, counters_of(run), status, error, reason=reason)
+
+
+def _tell_span(
+    run: Run,
+    counters: hot.Counters,
+    status: RunStatus,
+    error: EndError,
+    *,
+    reason: str,
+    answer: str = "",
+) -> None:
+    """The span of the run itself, from its start on; written here alone, by whoever ended it."""
+    with run_span(run) as told:
+        if not told:
+            return
+        told.tell(
+            operation="invoke_agent",
+            status=status.value,
+            entry=run.entry,
+            losses=run.losses,
+            steps=counters.steps,
+            input_tokens=counters.input_tokens,
+            output_tokens=counters.output_tokens,
+        )
+        told.tell_words(answer=answer, reason=reason)
+        if status in WENT_WRONG:
+            told.fail(error.value or status.value)
 
 
 def _told_failed(run: Run, reason: str) -> bytes | None:

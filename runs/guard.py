@@ -16,6 +16,8 @@ from django.db import connection
 from liyagent.agents.guardrails import MASK, Acted, Screened, screen
 from liyagent.audit.record import record
 from liyagent.providers.types import Message, ModelAnswer, Role
+from liyagent.telemetry.kinds import Kind
+from liyagent.telemetry.spans import span
 from runs.authority import AgentNow
 from runs.checkpoint import Checkpoint
 from runs.ending import MayNotGoOn, failed
@@ -61,7 +63,7 @@ def screen_given(start: dict[str, Any], agent: AgentNow, messages: Sequence[Mess
     if not checks:
         return Given(messages=list(messages), task=start["task"], screened=())
     first = 1 if messages[0].role is Role.SYSTEM else 0
-    texts = [_screen(it.text, checks, "input") for it in messages[first : first + given]]
+    texts = _checked([it.text for it in messages[first : first + given]], checks, "input")
     masked = [
         replace(message, text=it.text)
         for message, it in zip(messages[first : first + given], texts, strict=True)
@@ -83,7 +85,7 @@ def screen_answer(checkpoint: Checkpoint, agent: AgentNow, answer: ModelAnswer) 
     checks = agent.guardrails.get("output", ())
     if not checks or not answer.text:
         return answer
-    screened = _screen(answer.text, checks, "output")
+    (screened,) = _checked([answer.text], checks, "output")
     _tell(checkpoint, [screened])
     return replace(answer, text=screened.text)
 
@@ -110,6 +112,23 @@ def record_acted(run: Run, acted: Acted) -> None:
         run_id=run.id,
         request_id=run.request_id,
     )
+
+
+def _checked(
+    texts: Sequence[str], checks: Sequence[dict[str, Any]], direction: str
+) -> list[Screened]:
+    """Put texts through the checks, as one span that tells by name which of them acted."""
+    with span(Kind.GUARDRAIL_CHECK, direction) as told:
+        found = [_screen(it, checks, direction) for it in texts]
+        if told:
+            acted = _once_each(found)
+            told.tell(
+                direction=direction,
+                checks=len(checks),
+                acted=", ".join(it.told for it in acted),
+                refused=next((it.refused.told for it in found if it.refused), None),
+            )
+    return found
 
 
 def _screen(text: str, checks: Sequence[dict[str, Any]], direction: str) -> Screened:

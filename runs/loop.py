@@ -33,6 +33,8 @@ from liyagent.providers.types import (
     Role,
     ToolSpec,
 )
+from liyagent.telemetry.kinds import Kind
+from liyagent.telemetry.spans import NOTHING, Telling, span, story_of
 from runs import hot
 from runs.ahead import NOTHING_AHEAD, judge_ahead
 from runs.approved_run import ending_of_call, is_approved_run
@@ -80,6 +82,11 @@ def carry_run(stored: Stored, carrier: Carrier) -> None:
 
     Raises `LostLease` where another process has taken it over, `KeyMissing` where its key is not here.
     """
+    with story_of(stored.run):
+        _carry(stored, carrier)
+
+
+def _carry(stored: Stored, carrier: Carrier) -> None:
     run = stored.run
     if run.losses > MOST_LOSSES:
         reason = (
@@ -186,17 +193,21 @@ class Attempt:
 
     def _resume(self, pending: Pending | None) -> None:
         """Settle what the attempt before left, having told how before anything is done."""
-        if pending is None:
-            self._record(left=[], step=0)
-            return
-        scope = self._scope(pending)
-        verdicts = [judge(call, self._policy()) for call in self._calls(pending)]
-        left = left_by(scope, verdicts)
-        self._record(left=left, step=pending.step)
+        with span(Kind.RESUME) if self.run.attempt > 1 else NOTHING as told:
+            if pending is None:
+                self._record(told, left=[], step=0)
+                return
+            scope = self._scope(pending)
+            verdicts = [judge(call, self._policy()) for call in self._calls(pending)]
+            left = left_by(scope, verdicts)
+            self._record(told, left=left, step=pending.step)
         for it in left:
-            self._settle_left(scope, it)
+            with _call_span(it.verdict.call):
+                self._settle_left(scope, it)
 
-    def _record(self, *, left: list[Left], step: int) -> None:
+    def _record(self, told: Telling, *, left: list[Left], step: int) -> None:
+        if told:
+            told.tell(losses=self.run.losses, cause=self.run.last_loss, left=len(left))
         record_resume(self.checkpoint, left, step=step, holder=self.carrier.holder)
 
     def _settle_left(self, scope: RunScope, left: Left) -> None:
@@ -280,7 +291,8 @@ class Attempt:
         scope = self._scope(pending)
         is_as_seen = self.ahead.config == self.checkpoint.config
         for call in self.ahead.calls if is_as_seen else self._calls(pending):
-            self._make_call(scope, call)
+            with _call_span(call):
+                self._make_call(scope, call)
 
     def _make_call(self, scope: RunScope, call: Call) -> None:
         agent = self._may_go_on()
@@ -382,17 +394,21 @@ class Attempt:
         """One model step, asked only when the last one's results are all there."""
         agent = self._may_go_on()
         self._check(check_steps, agent)
-        try:
-            answer = self._answer(agent)
-        except NotAsked:
-            self._release(is_handover=True, until_settled=False)
-            raise
-        except (ModelUnavailable, ModelRejected, BadInput) as error:
-            is_for_now = isinstance(error, ModelUnavailable)
-            code = EndError.MODEL_UNAVAILABLE if is_for_now else EndError.MODEL_REJECTED
-            told = f"model {agent.model} gave no answer: {error}"
-            raise MayNotGoOn(failed(code, told)) from error
-        return self._accepted(agent, answer)
+        with span(Kind.MODEL_CALL, agent.model) as asking:
+            if asking:
+                asking.tell(operation="chat", model=agent.model, provider=agent.provider)
+            try:
+                answer = self._answer(agent)
+            except NotAsked:
+                self._release(is_handover=True, until_settled=False)
+                raise
+            except (ModelUnavailable, ModelRejected, BadInput) as error:
+                is_for_now = isinstance(error, ModelUnavailable)
+                code = EndError.MODEL_UNAVAILABLE if is_for_now else EndError.MODEL_REJECTED
+                asking.fail(code.value)
+                told = f"model {agent.model} gave no answer: {error}"
+                raise MayNotGoOn(failed(code, told)) from error
+            return self._accepted(agent, answer)
 
     def _accepted(self, agent: AgentNow, answer: ModelAnswer) -> ModelAnswer:
         """The answer as guardrails leave it, counted. One that they or a hook refuse counts too, and is not kept."""
@@ -465,3 +481,8 @@ class Attempt:
             answer=ending.answer,
             unkept=self.messages[self.kept :],
         )
+
+
+def _call_span(call: Call) -> Telling:
+    """The span of a call, ended once it is settled. A tool that does not exist has a name of the model's making: words."""
+    return span(Kind.TOOL_CALL, call.name if call.contract is not None else "")

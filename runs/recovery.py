@@ -9,6 +9,7 @@ from threading import Lock
 from uuid import UUID
 
 from liyagent.core.metrics import RECOVERY, RUNS_CLAIMED, RUNS_TAKEN
+from runs.claim_spans import tell_claims
 
 # Runs that this process claimed and that another one took are forgotten once so many came after them.
 MOST_REMEMBERED = 1000
@@ -21,7 +22,8 @@ _lock = Lock()
 
 def claimed(runs: Iterable[UUID], *, cause: str) -> None:
     """Count the runs just claimed here, and remember since when they wait."""
-    now = time.monotonic()
+    runs, now = list(runs), time.monotonic()
+    tell_claims(runs, cause=cause)
     with _lock:
         for run in runs:
             RUNS_CLAIMED.of(cause).inc()

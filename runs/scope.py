@@ -28,6 +28,7 @@ from liyagent.gateway.outcome import (
     Verdict,
 )
 from liyagent.gateway.wire import send
+from liyagent.telemetry.spans import current_span
 from runs import hot
 from runs.authority import agent_now, refusal_of
 from runs.checkpoint import Checkpoint
@@ -41,6 +42,7 @@ from runs.marks import SealedMark, open_mark, open_outcome, seal_outcome
 from runs.models import Call as MarkedCall
 from runs.read_back import read_back
 
+WENT_WRONG = frozenset({Fate.FAILED, Fate.UNKNOWN})
 MOST_RESENDS = 3
 READ_BACK_PAUSES_PER_LEASE = 8
 RENEWALS_PER_LEASE = 4
@@ -213,6 +215,7 @@ class RunScope(Scope):
         place = (self.step, call.index)
         checkpoint = self.checkpoint
         checkpoint.events.add("tool.call", **self._told(verdict, payload, outcome))
+        self._tell_span(verdict, payload, outcome)
         if place not in checkpoint.open_marks:
             return
         checkpoint.open_marks.discard(place)
@@ -343,6 +346,28 @@ class RunScope(Scope):
             "args": words(call.args if payload is None else _args_without_key(payload)),
             "result": words(outcome.error or outcome.result),
         }
+
+    def _tell_span(self, verdict: Verdict, payload: Payload | None, outcome: Outcome) -> None:
+        """Of words what the event has: what data policies left of them."""
+        told, call = current_span(), verdict.call
+        if not told:
+            return
+        told.tell(
+            operation="execute_tool",
+            tool=call.name if call.contract is not None else None,
+            effect="write" if call.writes else "read",
+            posture=verdict.posture.value,
+            gate=verdict.gate,
+            fate=outcome.fate.value,
+            settlement=outcome.settlement,
+            step_key=outcome.key,
+        )
+        told.tell_words(
+            arguments=call.args if payload is None else _args_without_key(payload),
+            result=outcome.error or outcome.result,
+        )
+        if outcome.fate in WENT_WRONG:
+            told.fail(outcome.fate.value)
 
     def _audit(self, call: Call, outcome: Outcome) -> hot.Audit:
         detail = {

@@ -8,6 +8,7 @@ from dataclasses import replace
 from liyagent.core.metrics import COST, TOKENS
 from liyagent.providers.prices import cost_micros
 from liyagent.providers.types import Finish, Message, ModelAnswer
+from liyagent.telemetry.spans import current_span
 from runs import hot
 from runs.checkpoint import STEP, Checkpoint
 from runs.conversation import Pending, step_part
@@ -46,6 +47,14 @@ def count_step(checkpoint: Checkpoint, answer: ModelAnswer, *, model: str) -> No
         calls=[it.name for it in answer.calls],
         text=checkpoint.events.words(answer.text),
     )
+    if asking := current_span():
+        asking.tell(
+            finish=answer.finish.value,
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+            calls=len(answer.calls),
+        )
+        asking.tell_words(answer=answer.text)
 
 
 def asked_for(checkpoint: Checkpoint, answer: ModelAnswer) -> Pending:

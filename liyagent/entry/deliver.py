@@ -14,6 +14,7 @@ from liyagent.core.errors import LiyagentError
 from liyagent.core.metrics import DELIVERIES
 from liyagent.core.outbox import Outbox
 from liyagent.core.transactions import forbid_transaction
+from liyagent.entry.delivery_spans import delivery_span, tell_sent
 from liyagent.entry.models import Delivery
 from liyagent.entry.stamp import stamp_of_delivery
 from liyagent.entry.told import record_delivery
@@ -93,6 +94,13 @@ def _claim(way: str) -> int | None:
 
 def _send(delivery: Delivery) -> Sent | None:
     """Send a claimed delivery and keep what became of it; None where another has it by now."""
+    with delivery_span(delivery) as told:
+        sent = _sent(delivery)
+        tell_sent(told, sent)
+        return sent
+
+
+def _sent(delivery: Delivery) -> Sent | None:
     try:
         sent = SENDERS[delivery.way](
             delivery, delivery.marked_at is not None, lambda: _mark(delivery)

@@ -52,7 +52,7 @@ class Way:
             context_id=str(payload.args.get("context", "")),
             task_id=str(payload.args.get("task", "")),
         )
-        message.metadata.update({STEP_KEY: payload.key, MISSION: payload.mission})
+        message.metadata.update({**exchange.trace, STEP_KEY: payload.key, MISSION: payload.mission})
         configuration = SendMessageConfiguration(return_immediately=True, history_length=0)
         request = SendMessageRequest(message=message, configuration=configuration)
         try:

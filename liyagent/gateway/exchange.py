@@ -24,6 +24,7 @@ from liyagent.gateway.asked import MOST_REPLIES, reply_to
 from liyagent.gateway.fates import fate_of_answer
 from liyagent.gateway.outcome import MaySend, NotSent, Outcome, Payload
 from liyagent.gateway.results import failed, in_doubt
+from liyagent.telemetry.spans import trace_meta
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,8 @@ class Exchange:
     def __init__(self, payload: Payload, may_send: MaySend, judge: Judge = fate_of_answer) -> None:
         """Take what is to be sent; nothing leaves before the SDK posts it. `judge` reads the answer's status and body."""
         self.payload = payload
+        # Of whoever calls: the thread's context comes along into the loop.
+        self.trace = trace_meta()
         self._judge = judge
         self.id = str(next(NUMBERS))
         self.settled = anyio.Event()
@@ -74,8 +77,9 @@ class Exchange:
 
     @property
     def meta(self) -> dict[str, str]:
-        """What travels as `_meta`: the step key, the mission, and the number we find this call by."""
-        return {STEP_KEY: self.payload.key, MISSION: self.payload.mission, CALL_ID: self.id}
+        """What travels as `_meta`: the step key, the mission, the number we find this call by, and `traceparent` if traced."""
+        known = {STEP_KEY: self.payload.key, MISSION: self.payload.mission, CALL_ID: self.id}
+        return {**known, **self.trace}
 
     def before_bytes(self) -> None:
         """Let the bytes leave once, and only while the mark's deadline stands. Raises `NotSent`."""

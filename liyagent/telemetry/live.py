@@ -22,12 +22,13 @@ NO_FAILURE = frozenset({"HandedBack", "MayNotGoOn", "NotAsked", "LostLease"})
 class LiveSpan(Telling):
     """Begins and ends with its block; what ends the block is told by the name of its class alone."""
 
-    __slots__ = ("_has_words", "_span", "_start", "_token")
+    __slots__ = ("_ended", "_has_words", "_span", "_start", "_token")
 
-    def __init__(self, start: Callable[[], Span], *, has_words: bool) -> None:
-        """`start` begins it. `has_words`: words of its run may be told."""
+    def __init__(self, start: Callable[[], Span], *, has_words: bool, ended: int = 0) -> None:
+        """`start` begins it. `has_words`: words of its run may be told. `ended`: when it ended, 0 with its block."""
         self._start = start
         self._has_words = has_words
+        self._ended = ended
         self._token: Token[Telling] | None = None
 
     def __bool__(self) -> bool:
@@ -52,7 +53,7 @@ class LiveSpan(Telling):
             self.fail(kind.__name__)
         # A run begins by the database's clock, which may be ahead of ours.
         began = self._span.start_time if isinstance(self._span, ReadableSpan) else None
-        self._span.end(max(time_ns(), began or 0))
+        self._span.end(self._ended or max(time_ns(), began or 0))
 
     @property
     def traceparent(self) -> str:

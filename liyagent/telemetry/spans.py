@@ -158,8 +158,8 @@ class Story(ABC):
     ) -> None: ...
 
     @abstractmethod
-    def begin(self, kind: Kind, name: str) -> Telling:
-        """Return a span that begins with its block."""
+    def begin(self, kind: Kind, name: str, at: int) -> Telling:
+        """Return a span that begins with its block; or of the moment `at`, which is past."""
 
     @abstractmethod
     def ended(self) -> Telling:
@@ -185,10 +185,13 @@ _begun: dict[TracesConf, Tracing] = {}
 _beginning = Lock()
 
 
-def span(kind: Kind, name: str = "") -> Telling:
-    """Return a span of the run that is told of here, to be used as a block; `NOTHING` where none is."""
+def span(kind: Kind, name: str = "", *, at: int = 0) -> Telling:
+    """Return a span of the run that is told of here, to be used as a block; `NOTHING` where none is.
+
+    `at`: it was at that moment (nanoseconds since 1970), and is only told of now.
+    """
     story = STORY.get()
-    return NOTHING if story is None else story.begin(kind, name)
+    return NOTHING if story is None else story.begin(kind, name, at)
 
 
 def current_span() -> Telling:

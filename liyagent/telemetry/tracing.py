@@ -122,12 +122,14 @@ class RunStory(Story):
         if self._token is not None:
             STORY.reset(self._token)
 
-    def begin(self, kind: Kind, name: str) -> LiveSpan:
+    def begin(self, kind: Kind, name: str, at: int) -> LiveSpan:
         """Return a span that begins with its block. A resume's is linked to the span of the run that it takes up."""
         own = _span_context(self._run.correlation_id, self._run.id)
         links = [Link(own, {SPAN: Kind.RUN.value})] if kind is Kind.RESUME else []
         return LiveSpan(
-            lambda: self._start(kind, name, parent=own, links=links), has_words=self._has_words
+            lambda: self._start(kind, name, parent=own, links=links, start=at or None),
+            has_words=self._has_words,
+            ended=at,
         )
 
     def ended(self) -> LiveSpan:

@@ -11,7 +11,7 @@ from liyagent.core.traces_conf import TracesConf
 from liyagent.telemetry.kinds import FACTS, OF_THE_RUN, WORDS, Kind
 from liyagent.telemetry.spans import NOTHING, current_span, run_span, span, story_of, trace_meta
 from tests.fakes.collector import Collector
-from tests.unit.telemetry.conftest import Traces, a_run
+from tests.fakes.traced import Traces, a_run
 
 HOSTILE = ("", "-a", "a b", "a\r\nx: y", "\u0430", "a" * 129, "%61", "a\n", "a,b=c")
 
