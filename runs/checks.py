@@ -13,8 +13,12 @@ from liyagent.core.errors import BadSetting
 from runs.durability import check_durability
 from runs.hot_functions import FILES, FUNCTION, SQL
 
-APPEND_ONLY = ("audit_auditrow", "events_runevent")
-TRIGGERS = tuple(f"{table}_refuse_{what}" for table in APPEND_ONLY for what in ("rows", "truncate"))
+APPEND_ONLY = ("audit_auditrow", "events_runevent", "events_eventhead", "events_purgecertificate")
+TRIGGERS = (
+    *(f"{table}_refuse_{what}" for table in APPEND_ONLY for what in ("rows", "truncate")),
+    "events_purgecertificate_certify",
+    "events_retention_told",
+)
 
 
 @checks.register(TAG, deploy=True)

@@ -13,7 +13,7 @@ END $$;
 
 
 class AppendOnly(RunSQL):
-    """Refuse UPDATE, DELETE and TRUNCATE of `table` by triggers that fire for every role (ENABLE ALWAYS)."""
+    """Refuse UPDATE, DELETE and TRUNCATE of `table` by triggers that fire for every role (ENABLE ALWAYS), and as a right."""
 
     def __init__(self, table: str) -> None:
         super().__init__(
@@ -24,6 +24,13 @@ class AppendOnly(RunSQL):
                 FOR EACH STATEMENT EXECUTE FUNCTION liyagent_refuse_change();
             ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_refuse_rows;
             ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_refuse_truncate;
+            DO $$
+            DECLARE v text;
+            BEGIN
+                FOR v IN SELECT DISTINCT r.rolname FROM pg_class c, aclexplode(c.relacl) a
+                    JOIN pg_roles r ON r.oid = a.grantee WHERE c.oid = '{table}'::regclass AND a.grantee <> c.relowner
+                LOOP EXECUTE format('REVOKE UPDATE, DELETE, TRUNCATE ON {table} FROM %I', v); END LOOP;
+            END $$;
             """,
             reverse_sql=f"""
             DROP TRIGGER {table}_refuse_rows ON {table};

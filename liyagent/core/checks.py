@@ -49,7 +49,7 @@ def check_database(**_: Any) -> Iterable[checks.CheckMessage]:
     if is_superuser:
         yield checks.Warning(
             f"the database role {role} is a superuser",
-            hint="Migrate as one role, and serve as another that owns nothing; docs/access.md shows how.",
+            hint="Migrate as one role, and serve as another that owns nothing; docs/database-roles.md shows how.",
             id="liyagent.W002",
         )
         return
@@ -61,7 +61,7 @@ def check_database(**_: Any) -> Iterable[checks.CheckMessage]:
         yield checks.Warning(
             f"the database role {role} owns tables, {', '.join(name for (name,) in owned)} among them",
             hint="Who owns a table can take its append-only triggers off. Serve as a role that owns nothing; "
-            "docs/access.md shows how.",
+            "docs/database-roles.md shows how.",
             id="liyagent.W003",
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from importlib import import_module
 
 from django.apps import AppConfig
 
@@ -14,6 +15,7 @@ class OperationConfig(AppConfig):
     label = "operation"
 
     def ready(self) -> None:
-        """Let garbage be looked for from here on, and never among what was imported: that stays."""
+        """Have the deploy check look at roles. Let garbage be looked for from here on, and never among what was imported."""
+        import_module("liyagent.operation.checks")
         gc.freeze()
         gc.enable()

@@ -24,15 +24,15 @@ from liyagent.core.checks import TAG
 from liyagent.core.conf import new_seal_key, read_conf
 from liyagent.gateway.models import ToolServer, Transport
 from liyagent.gateway.policy_versions import load_policy
+from liyagent.operation.database_roles import roles_sql
 from tests.databases import FreshDatabase
 from tests.fakes.pooler import Pooler
 
 ROOT = Path(__file__).resolve().parents[2]
-RUNTIME = """
-CREATE ROLE {role} LOGIN PASSWORD 'runtime';
+# As people did it before there was a command, which is too much.
+LOOSE = """
 GRANT USAGE ON SCHEMA public TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
-GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role};
 """
 
 
@@ -72,7 +72,8 @@ def test_all_is_silent_where_all_is_as_it_should_be(
     """A process of its own, in the environment of a production, with a role that owns nothing."""
     role = f"runtime_{production.name}"
     with connection.cursor() as cursor:
-        cursor.execute(RUNTIME.format(role=role))
+        cursor.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'runtime'")
+        cursor.execute(roles_sql(role))
     parts = urlsplit(production.url)
     place = parts.netloc.rpartition("@")[2]
     env = {
@@ -122,6 +123,36 @@ def test_a_role_that_owns_tables_is_told(production: FreshDatabase) -> None:
             cursor.execute("ALTER TABLE events_runevent OWNER TO CURRENT_USER")
             cursor.execute(f"DROP OWNED BY owner_{production.name}")
             cursor.execute(f"DROP ROLE owner_{production.name}")
+
+
+@pytest.mark.promise("ruling 28")
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("GRANT INSERT ON events_runevent TO {role}", {"liyagent.W060"}),
+        ("GRANT UPDATE (detail) ON audit_auditrow TO {role}", {"liyagent.W060"}),
+        ("GRANT TRUNCATE ON events_eventhead TO {role}", {"liyagent.W060"}),
+        ("UPDATE events_retention SET days = 366", {"liyagent.W061"}),
+        ("UPDATE events_retention SET days = 0", {"liyagent.W061"}),
+        ("UPDATE events_retention SET days = 364", set()),
+        (LOOSE, {"liyagent.W060"}),
+    ],
+)
+def test_a_role_that_was_given_more_than_it_needs_is_told(
+    production: FreshDatabase, given: str, told: set[str]
+) -> None:
+    role = f"runtime_{production.name}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE ROLE {role}")
+        cursor.execute(roles_sql(role))
+        cursor.execute(given.format(role=role))
+        cursor.execute(f"SET ROLE {role}")
+        try:
+            assert said() == told
+        finally:
+            cursor.execute("RESET ROLE")
+            cursor.execute(f"DROP OWNED BY {role}")
+            cursor.execute(f"DROP ROLE {role}")
 
 
 def test_a_database_that_does_not_answer_is_told_once(

@@ -1,4 +1,4 @@
-"""A whole app process under a role that owns nothing, as `docs/operate/roles.sql` makes it."""
+"""A whole app process under a role that owns nothing, as `manage.py database_roles` makes it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import psycopg
 import pytest
 
 from liyagent.launcher.ephemeral import DATABASE
+from liyagent.operation.database_roles import roles_sql
 from tests.memory import place_in_memory
 from tests.processes.place import Place, make_whole, open_place
 
-ROLES = Path(__file__).resolve().parents[2] / "docs" / "operate" / "roles.sql"
 ROLE, PASSWORD = "liyagent_serve", "of-this-test-alone"
 TOKEN = "t" * 40
 KINDS = ("keyed", "readable", "blind")
@@ -34,7 +34,7 @@ def place() -> Iterator[Place]:
     ):
         stage = place.stage
         with psycopg.connect(stage.database_url, autocommit=True) as owner:
-            owner.execute(ROLES.read_text())
+            owner.execute(roles_sql(ROLE))
             owner.execute(f"ALTER ROLE {ROLE} PASSWORD '{PASSWORD}'")
         stage.env["DATABASE_URL"] = as_role(stage.database_url)
         stage.env["LIYAGENT_METRICS_TOKEN"] = TOKEN

@@ -3,76 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterator
 from typing import Any
-from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 from django.conf import settings
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
-from psycopg.errors import RestrictViolation
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from psycopg.errors import InsufficientPrivilege, RestrictViolation
 
-from events.chain import genesis_hash
-from events.models import EventHead, PurgeCertificate, Retention, RunEvent
-from events.purge import purge_events, purgeable_events
+from events import purge
+from events.models import PurgeCertificate, Retention
+from events.purge import Purged, purge_events, purgeable_events
 from liyagent.audit.models import AuditRow
-from liyagent.core.ids import new_id
 from tests.databases import FreshDatabase
+from tests.unit.events.aged import Record
+from tests.unit.runs.sql import add_run
 
-DAY_MS = 86_400_000
 ACTOR = "cli:ann"
+BY_HAND = "SELECT chains FROM liyagent_purge_events(%s, '00000000-0000-0000-0000-000000000000', 99, 99, 'x')"
+LONG_AGO = "liyagent_now() - interval '399 days'"
 
 
 def set_days(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
     """`TICKETIQ_RUN_EVENTS_RETENTION_DAYS` says so many."""
     conf = dataclasses.replace(settings.LIYAGENT, run_events_retention_days=days)
     monkeypatch.setattr(settings, "LIYAGENT", conf)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Record:
-    """The owner's session, and chains of any age."""
-
-    session: psycopg.Connection[tuple[Any, ...]]
-
-    def sql(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        cursor = self.session.execute(statement, values)
-        return cursor.fetchall() if cursor.description else []
-
-    def chain(self, *, days: float, events: int = 3, rested: float | None = None) -> UUID:
-        """A chain begun so many days ago, its last event `rested` days ago, and no run that goes on."""
-        chain = UUID(int=new_id().int - (int(days * DAY_MS) << 80))
-        self.sql(
-            "INSERT INTO events_eventhead (correlation_id, count, hash) VALUES (%s, 0, %s)",
-            chain, genesis_hash(chain),
-        )  # fmt: skip
-        for number in range(events):
-            age = days if number + 1 < events or rested is None else rested
-            self.at(age)
-            self.sql(
-                "SELECT liyagent_append_events(%s, %s, 'm', 'full', '{step}', ARRAY['{}'])",
-                chain,
-                chain,
-            )
-        self.at(0)
-        self.sql("UPDATE events_eventhead SET is_unsealed = false WHERE correlation_id = %s", chain)
-        return chain
-
-    def at(self, days_ago: float) -> None:
-        """The database's clock says that it is so many days ago."""
-        self.sql(
-            "CREATE OR REPLACE FUNCTION liyagent_now() RETURNS timestamptz LANGUAGE sql VOLATILE"
-            f" AS $$ SELECT clock_timestamp() - interval '{days_ago} days' $$"
-        )
-
-    def left(self) -> set[UUID]:
-        """The chains that have events or a head."""
-        rows = self.sql(
-            "SELECT correlation_id FROM events_eventhead UNION SELECT correlation_id FROM events_runevent"
-        )
-        return {chain for (chain,) in rows}
 
 
 @pytest.fixture
@@ -84,17 +42,12 @@ def record(fresh_db: FreshDatabase) -> Iterator[Record]:
 @pytest.mark.promise("EV-08")
 def test_a_chain_is_purged_whole_once_its_last_event_rested_long_enough(record: Record) -> None:
     old = record.chain(days=400)
-    kept = {
-        record.chain(days=364),
-        record.chain(days=400, rested=364),
-        record.chain(days=1),
-    }
+    kept = {record.chain(days=364), record.chain(days=400, rested=364), record.chain(days=1)}
     (last,) = record.sql("SELECT count, hash FROM events_eventhead WHERE correlation_id = %s", old)
     counted = purgeable_events()
     assert (counted.chains, counted.events) == (1, 3)
     assert record.left() == {old, *kept}
-    purged = purge_events(actor=ACTOR)
-    assert (purged.chains, purged.events, purged.odd, purged.is_whole) == (1, 3, 0, True)
+    assert purge_events(actor=ACTOR) == Purged(chains=1, events=3, is_whole=True)
     assert record.left() == kept
     certificate = PurgeCertificate.objects.get()
     assert (certificate.correlation_id, certificate.count, bytes(certificate.hash)) == (old, *last)
@@ -109,3 +62,211 @@ def test_a_chain_is_purged_whole_once_its_last_event_rested_long_enough(record: 
     }  # fmt: skip
     assert purge_events(actor=ACTOR).chains == 0
     assert AuditRow.objects.filter(action="events.purged").count() == 1
+
+
+@pytest.mark.promise("EV-08")
+@pytest.mark.parametrize(
+    ("state", "ended"),
+    [
+        ("queued", "NULL"),
+        ("waiting", "NULL"),
+        ("paused", "NULL"),
+        ("answered", "liyagent_now() - interval '364 days'"),
+    ],
+)
+def test_a_chain_stays_as_long_as_a_run_of_it_goes_on_or_ended_lately(
+    record: Record, state: str, ended: str
+) -> None:
+    chain = record.chain(days=400)
+    run, _ = add_run(record.session, correlation=chain, status=state)
+    record.sql(f"UPDATE runs_run SET ended_at = {ended} WHERE id = %s", run)
+    assert purge_events(actor=ACTOR).chains == 0
+    record.sql(f"UPDATE runs_run SET status = 'failed', ended_at = {LONG_AGO} WHERE id = %s", run)
+    assert purge_events(actor=ACTOR).chains == 1
+
+
+def test_what_does_not_fit_its_head_is_kept_as_evidence_and_told(
+    record: Record, caplog: pytest.LogCaptureFixture
+) -> None:
+    cut, dropped, whole = (record.chain(days=400) for _ in range(3))
+    record.sql("ALTER TABLE events_runevent DISABLE TRIGGER events_runevent_refuse_rows")
+    record.sql("DELETE FROM events_runevent WHERE correlation_id = %s AND number = 3", cut)
+    record.sql("DELETE FROM events_runevent WHERE correlation_id = %s AND number = 1", dropped)
+    done = purge_events(actor=ACTOR)
+    assert (done.chains, done.odd) == (1, 2)
+    assert record.left() == {cut, dropped}
+    assert whole not in record.left()
+    assert "2 chains that rested long enough are kept" in caplog.text
+    with pytest.raises(CommandError, match="2 chains that rested long enough are kept"):
+        call_command("events", "purge")
+
+
+def test_what_no_root_holds_yet_waits_for_one(record: Record) -> None:
+    chain = record.chain(days=400)
+    record.sql("UPDATE events_eventhead SET is_unsealed = true")
+    assert purge_events(actor=ACTOR) == Purged(unsealed=1, is_whole=True)
+    record.sql("UPDATE events_eventhead SET is_unsealed = false")
+    assert purge_events(actor=ACTOR).chains == 1
+    assert chain not in record.left()
+
+
+def test_many_are_purged_in_small_commits_that_can_be_stopped_between(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purge, "HEADS_AT_ONCE", 4)
+    monkeypatch.setattr(purge, "EVENTS_AT_ONCE", 6)
+    kept = record.chain(days=390, rested=3)
+    for _ in range(7):
+        record.chain(days=400)
+    told: list[tuple[int, int]] = []
+    stopped = purge_events(
+        actor=ACTOR,
+        give_up=lambda: len(told) == 2,
+        tell=lambda it: told.append((it.chains, it.events)),
+    )
+    assert (stopped.is_whole, told) == (False, [(2, 6), (4, 12)])
+    assert purge_events(actor=ACTOR) == Purged(chains=3, events=9, is_whole=True)
+    assert record.left() == {kept}
+    assert PurgeCertificate.objects.count() == 7
+
+
+def test_another_purge_at_the_same_time_does_nothing(record: Record) -> None:
+    chain = record.chain(days=400)
+    with record.session.transaction():
+        record.sql("SELECT pg_advisory_xact_lock(7246172803118)")
+        assert purge_events(actor=ACTOR) == Purged()
+        with pytest.raises(CommandError, match="another purge is under way"):
+            call_command("events", "purge")
+    assert chain in record.left()
+
+
+@pytest.mark.promise("EV-08")
+def test_the_setting_says_how_long_and_a_change_of_it_is_audited(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = record.chain(days=91)
+    set_days(monkeypatch, 92)
+    assert purge_events(actor=ACTOR).chains == 0
+    set_days(monkeypatch, 90)
+    assert purge_events(actor=ACTOR).chains == 1
+    assert chain not in record.left()
+    assert [it.detail for it in AuditRow.objects.filter(action="events.retention")] == [
+        {"before": 92, "days": 90}, {"before": 365, "days": 92},
+    ]  # fmt: skip
+
+
+@pytest.mark.promise("EV-08")
+def test_with_0_days_events_are_kept_for_good_whoever_asks(
+    record: Record, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chain = record.chain(days=9999)
+    set_days(monkeypatch, 0)
+    assert purge_events(actor=ACTOR) == purgeable_events() == Purged(is_whole=True)
+    call_command("events", "purge")
+    assert capsys.readouterr().out == (
+        "TICKETIQ_RUN_EVENTS_RETENTION_DAYS is 0: events are kept for good\n"
+    )
+    assert Retention.objects.get().days == 0
+    assert record.sql(BY_HAND, 1) == [(0,)]
+    assert record.left() == {chain}
+
+
+@pytest.mark.promise("ruling 28")
+@pytest.mark.parametrize("days", [364, 1, 0, -1, -100_000, None])
+def test_no_parameter_makes_it_purge_too_early(record: Record, days: int | None) -> None:
+    young = record.chain(days=364)
+    assert record.sql(BY_HAND, days) == [(0,)]
+    assert record.left() == {young}
+
+
+@pytest.mark.promise("ruling 28")
+def test_a_certificate_tells_what_is_so_whatever_it_was_asked_to_tell(record: Record) -> None:
+    young, old = record.chain(days=364), record.chain(days=400)
+    ask = (
+        "INSERT INTO events_purgecertificate (correlation_id, count, hash, kept_days, at, asked_by)"
+        " VALUES (%s, 99, 'x', 1, '2020-01-01', 'nobody')"
+    )
+    with pytest.raises(RestrictViolation, match="kept, and events are kept for 365 days"):
+        record.sql(ask, young)
+    with pytest.raises(RestrictViolation, match="odd"):
+        record.sql(ask, "00000000-0000-0000-0000-000000000001")
+    record.sql(ask, old)
+    certificate = PurgeCertificate.objects.get()
+    assert (certificate.count, certificate.kept_days) == (3, 365)
+    assert certificate.at.year > 2020
+    assert certificate.asked_by == record.sql("SELECT session_user::text")[0][0]
+
+
+@pytest.mark.promise("EV-03")
+def test_nothing_is_deleted_without_a_certificate(record: Record) -> None:
+    record.chain(days=400)
+    for table in ("events_runevent", "events_eventhead"):
+        with pytest.raises(RestrictViolation, match=f"{table} is append-only: DELETE refused"):
+            record.sql(f"DELETE FROM {table}")
+
+
+@pytest.mark.promise("ruling 28")
+def test_a_right_to_delete_is_not_enough_the_trigger_knows_the_owner_by_its_role(
+    record: Record, worker_id: str
+) -> None:
+    chain, role = record.chain(days=400), f"liyagent_tests_{worker_id}_deletes"
+    record.sql(
+        "INSERT INTO events_purgecertificate (correlation_id, count, hash, kept_days, at, asked_by)"
+        " VALUES (%s, 0, 'x', 1, now(), '')",
+        chain,
+    )
+    record.sql(f"CREATE ROLE {role}")
+    try:
+        record.sql(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")
+        record.sql(f"SET ROLE {role}")
+        with pytest.raises(RestrictViolation):
+            record.sql("DELETE FROM events_runevent")
+        with pytest.raises(InsufficientPrivilege):
+            record.sql(BY_HAND, 365)
+    finally:
+        record.sql("RESET ROLE")
+        record.sql(f"DROP OWNED BY {role}")
+        record.sql(f"DROP ROLE {role}")
+    assert record.left() == {chain}
+
+
+def test_the_shell_says_what_would_go_and_what_went(
+    record: Record, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record.chain(days=400)
+    call_command("events", "purge", "--dry-run")
+    call_command("events", "purge")
+    call_command("events", "purge")
+    assert capsys.readouterr().out.splitlines() == [
+        "1 chains, 3 events would be purged; kept for 365 days",
+        "1 chains, 3 events purged; kept for 365 days",
+        "0 chains, 0 events purged; kept for 365 days",
+    ]
+
+
+def test_a_purge_finds_its_way_by_indexes_alone(record: Record) -> None:
+    """It walks heads in the order of their ids, and asks for each chain by its own."""
+    for _ in range(40):
+        record.chain(days=400, events=1)
+    record.sql("ANALYZE events_eventhead, events_runevent, runs_run")
+    record.sql("SET enable_seqscan = off")
+    walk = """EXPLAIN (FORMAT JSON) SELECT h.correlation_id FROM events_eventhead h
+        WHERE h.correlation_id > '00000000-0000-0000-0000-000000000000'
+        AND h.correlation_id < liyagent_first_id_at(liyagent_now() - interval '365 days')
+        ORDER BY h.correlation_id LIMIT 500"""
+    chain = "'00000000-0000-0000-0000-000000000000'"
+    for statement in (
+        walk,
+        f"EXPLAIN (FORMAT JSON) SELECT 1 FROM runs_run r WHERE r.correlation_id = {chain}",
+        f"EXPLAIN (FORMAT JSON) SELECT max(at) FROM events_runevent e WHERE e.correlation_id = {chain}",
+        f"EXPLAIN (FORMAT JSON) DELETE FROM events_runevent e WHERE e.correlation_id = {chain}",
+    ):
+        ((plan,),) = record.sql(statement)
+        assert_no_scan(plan[0]["Plan"])
+
+
+def assert_no_scan(plan: dict[str, Any]) -> None:
+    """Nothing in it walks a table or sorts."""
+    text = json.dumps(plan)
+    assert "Seq Scan" not in text
+    assert '"Sort"' not in text

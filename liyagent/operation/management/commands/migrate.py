@@ -1,4 +1,7 @@
-"""`manage.py migrate`: Django's own, one at a time over a database, however many hosts begin at once."""
+"""`manage.py migrate`: Django's own, one at a time over a database, however many hosts begin at once.
+
+With LIYAGENT_OWNER_DATABASE_URL it migrates as that role, and then gives the one of DATABASE_URL its rights.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from django.conf import settings
 from django.core.management.commands import migrate
 
 from liyagent.core.database import direct_connection
+from liyagent.core.operator import operator_name
+from liyagent.operation.database_roles import as_owner, runtime_role, split_roles
 
 # Of this product alone: a number that nobody else is likely to have chosen.
 LOCK = 7_246_172_803_117
@@ -22,8 +28,11 @@ class Command(migrate.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Migrate under the lock. It is of a session past the pooler, and goes with the process."""
-        with self._alone():
+        role = runtime_role()
+        with as_owner(), self._alone():
             super().handle(*args, **options)
+            if settings.LIYAGENT.owner_database_url and _brings_all(options):
+                split_roles(role, actor=operator_name())
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -36,3 +45,8 @@ class Command(migrate.Command):
                 is_told = True
                 time.sleep(LOOK_SECONDS)
             yield
+
+
+def _brings_all(options: dict[str, Any]) -> bool:
+    """Whether the whole database is brought up to the code: not where a room is named, or only a plan is asked for."""
+    return not any(options.get(it) for it in ("app_label", "plan", "check_unapplied"))
