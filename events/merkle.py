@@ -16,12 +16,12 @@ Node = Callable[[int, int], bytes]
 
 def batch_root(leaves: Sequence[bytes]) -> bytes:
     """Return the root over these leaf hashes, one at least."""
-    return range_root(0, len(leaves), _nodes_of(leaves))
+    return range_root(0, len(leaves), nodes_of(leaves))
 
 
 def batch_path(leaves: Sequence[bytes], index: int) -> list[bytes]:
     """Return the path that shows the leaf with this index under `batch_root`."""
-    return inclusion_path(index, len(leaves), _nodes_of(leaves))
+    return inclusion_path(index, len(leaves), nodes_of(leaves))
 
 
 def completed_by(index: int, leaf: bytes, node: Node) -> list[bytes]:
@@ -77,7 +77,8 @@ def _left(size: int) -> int:
     return 1 << (size - 1).bit_length() - 1
 
 
-def _nodes_of(leaves: Sequence[bytes]) -> Node:
+def nodes_of(leaves: Sequence[bytes]) -> Node:
+    """Return the hashes over these leaves, for the paths of many of them."""
     levels = [list(leaves)]
     while len(levels[-1]) > 1:
         below = levels[-1]

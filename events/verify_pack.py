@@ -15,15 +15,17 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
 PACK_DOMAIN, ROOT_DOMAIN, EVENT_DOMAIN = "liyagent/pack/v1", "liyagent/root/v1", "liyagent/event/v1"
 HEAD_LEAF, BATCH_LEAF = b"liyagent/leaf/head/v1\x00", b"liyagent/leaf/batch/v1\x00"
 SEPARATOR = "\x1f"
 LONGEST_LINE = 64 << 20
-MOST_PATH = 64
-MOST_NUMBER = 1 << 62
+MOST_PATH, MOST_SIGNATURES = 64, 8
+MOST_NUMBER, MOST_MICROSECONDS = 1 << 62, 1 << 57
 LEAF_PREFIX, NODE_PREFIX = b"\x00", b"\x01"
+FIRST_LINE = {"about": dict, "database": str, "pack": str, "without_events": int}
 
 UUID_FORM = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 HASH_FORM = re.compile(r"[0-9a-f]{64}")
@@ -58,27 +60,33 @@ class Told:
 
     subject: str = ""
     root: dict[str, Any] = field(default_factory=dict)
-    made_at: int = 0
     since: int = 0
     chains: int = 0
     events: int = 0
     missing: int = 0
     ended: int = 0
+    without_events: int = 0
+    is_put_back: bool = False
     signed_also_by: list[str] = field(default_factory=list)
 
     def line(self) -> str:
         """Return it as one line."""
         root = self.root
+        at = datetime.fromtimestamp(root["at"] // 1_000_000, UTC)
         parts = [
-            f"root {root['number']} of database {root['database']}, signed by {root['public']}"
+            f"root {root['number']} of {at:%Y-%m-%dT%H:%M:%SZ}, database {root['database']}, signed by {root['public']}"
         ]
         if self.signed_also_by:
             parts.append(f"also signed by {', '.join(self.signed_also_by)}")
         if self.since:
             parts.append(f"grown out of root {self.since}")
+        if self.is_put_back:
+            parts.append("THE DATABASE WAS PUT BACK between the two")
         if not self.subject:
             return "; ".join(parts)
         gaps = f", {self.missing} MISSING by their own notes" if self.missing else ""
+        if self.without_events:
+            gaps += f", {self.without_events} chains WITHOUT EVENTS left out"
         found = f"{self.subject}: {self.events} events in {self.chains} chains, intact{gaps}, {self.ended} runs ended"
         return "; ".join([found, *parts])
 
@@ -147,7 +155,7 @@ class _Reader:
         return value
 
     def _take_header(self, line: dict[str, Any]) -> None:
-        _shape(line, {"about": dict, "database": str, "made_at": int, "pack": str}, "first line")
+        _shape(line, FIRST_LINE, "first line")
         if line["pack"] != PACK_DOMAIN:
             raise Refused("it is no evidence pack of this form")
         about = line["about"]
@@ -156,7 +164,7 @@ class _Reader:
         if not (_is(UUID_FORM, self.run) or _is(MISSION_FORM, self.mission)):
             raise Refused("the pack's first line names neither a run nor a mission")
         self.told.subject = f"run {self.run}" if self.run else f"mission {self.mission}"
-        self.told.made_at = _number(line["made_at"], "first line")
+        self.told.without_events = _number(line["without_events"], "first line")
         self.database = line["database"]
 
     def _take_root(self, root: Any) -> None:
@@ -179,7 +187,8 @@ class _Reader:
                 raise Refused(f"the signatures of the {name} have not their form")
             publics.append(it[0])
             self.signed.append((it[0], signed_root(statement), it[1]))
-        if not publics or publics[0] != statement["public"] or len(set(publics)) != len(publics):
+        is_one_each = len(set(publics)) == len(publics) <= MOST_SIGNATURES
+        if not publics or publics[0] != statement["public"] or not is_one_each:
             raise Refused(f"the {name} is not signed by the key that it names")
         if self.pins.keys.isdisjoint(publics):
             raise Refused(f"the {name} is signed by another key, {publics[0]}")
@@ -192,15 +201,15 @@ class _Reader:
             raise Refused("the older root that it has grown out of is not the one that you hold")
         if older["database"] != newer["database"]:
             raise Refused(f"its older root is of another database, {older['database']}")
-        if older["epoch"] != newer["epoch"]:
-            raise Refused("between its two roots the database was put back, as its roots tell")
+        self.told.is_put_back = older["epoch"] != newer["epoch"]
         path = _path(line["path"], "older root")
         if not is_consistent(
             (older["number"], bytes.fromhex(older["log"])),
             (newer["number"], bytes.fromhex(newer["log"])),
             path,
         ):
-            raise Refused(f"its root has not grown out of root {older['number']}")
+            why = ": the database was put back since, as it tells" if self.told.is_put_back else ""
+            raise Refused(f"its root has not grown out of root {older['number']}{why}")
         self.told.since = older["number"]
 
     def _take_chain(self, chain: Any, at: Iterator[bytes]) -> dict[str, Any]:
@@ -370,7 +379,8 @@ def check_statement(statement: Any, name: str = "root") -> None:
     )
     if not all(_is(HASH_FORM, it) for it in hashes) or not _is(UUID_FORM, statement["database"]):
         raise Refused(f"the {name} has not its form")
-    if statement["domain"] != ROOT_DOMAIN or statement["number"] < 1:
+    is_when = statement["at"] < MOST_MICROSECONDS
+    if statement["domain"] != ROOT_DOMAIN or statement["number"] < 1 or not is_when:
         raise Refused(f"the {name} is no root of this form")
 
 

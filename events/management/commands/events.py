@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from events.management.subcommands import purge, verify
+from events.management.subcommands import export, key, purge, verify
 
 # One line a subcommand, in the order in which the help tells of them.
-SUBCOMMANDS = (verify.SUBCOMMAND, purge.SUBCOMMAND)
+SUBCOMMANDS = (verify.SUBCOMMAND, purge.SUBCOMMAND, export.SUBCOMMAND, key.SUBCOMMAND)
 BY_NAME = {it.name: it for it in SUBCOMMANDS}
 
 
