@@ -77,8 +77,11 @@ async def _call(ctx: Any, params: CallToolRequestParams) -> CallToolResult:
             past_people=is_fetching,
             tell=lambda count, status: _tell(ctx, count, status),
         )
-    except (NoSuchTool, NotLetIn) as error:
+    except NoSuchTool as error:
         raise MCPError(INVALID_PARAMS, str(error)) from None
+    except NotLetIn as error:
+        # Its run may have been started: none of the codes that say that nothing was done.
+        raise MCPError(INTERNAL_ERROR, str(error)) from None
     except LiyagentError as error:
         return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
     except AWAY:

@@ -12,11 +12,12 @@ from rest_framework.exceptions import ValidationError
 
 from liyagent.agents.models import Agent
 from liyagent.core.api import handle_exception
+from liyagent.core.bodies import StrictSerializer, Words
 from liyagent.core.errors import BadInput
 from liyagent.core.paging import read_cursor, write_cursor
 from liyagent.entry.mcp_server.answer import RESULT_TOOL
 from liyagent.entry.mcp_server.receive import open_agents
-from runs.serializers import StartInput, StrictSerializer
+from runs.serializers import TurnInput
 from runs.start import LONGEST_TASK, MOST_TURNS
 
 PAGE = 100
@@ -77,9 +78,11 @@ TOLD = {
 }
 
 
-class AskInput(StartInput):
+class AskInput(StrictSerializer):
     """The arguments of an agent's tool."""
 
+    task = Words(max_length=LONGEST_TASK)
+    history = TurnInput(many=True, required=False, max_length=MOST_TURNS)
     wait_seconds = serializers.FloatField(
         min_value=0, max_value=MOST_WAIT_SECONDS, default=MOST_WAIT_SECONDS
     )
