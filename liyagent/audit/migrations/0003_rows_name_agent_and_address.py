@@ -28,7 +28,7 @@ BEGIN
             is_confidential, detail)
         VALUES (liyagent_now(), p_action, p_actor, v_agent, CASE WHEN v_confidential THEN '' ELSE p_mission END,
             p_correlation, p_run, CASE WHEN v_confidential THEN '' ELSE p_request END,
-            CASE WHEN v_confidential THEN '' ELSE p_address END, v_confidential,
+            CASE WHEN v_confidential THEN '' ELSE left(p_address, 64) END, v_confidential,
             p_detail - ARRAY['actor', 'mission', 'request_id', 'address']);
 END $$;
 COMMENT ON FUNCTION liyagent_audit(text, text, text, uuid, uuid, text, jsonb, text, text) IS
