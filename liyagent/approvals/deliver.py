@@ -23,6 +23,7 @@ from liyagent.core.outbox import ANSWER_SECONDS, SENT_WITHIN_SECONDS, Outbox, wa
 from liyagent.core.transactions import forbid_transaction
 from liyagent.core.webhook_signing import signed_headers
 from liyagent.leases.own import CLAIMER_IS_GONE, OWN
+from missions.carry import MISSION_HEADER
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ class Channel:
         self._until = time.monotonic() + SENT_WITHIN_SECONDS
 
     def send(self, notice: Notice) -> Answer:
-        """Send it once. Any answer but 2xx within ten seconds is a failure; redirects are not followed."""
+        """Send it once, with its mission as a header. Any answer but 2xx within ten seconds is a failure; redirects are not followed."""
         conf, body = settings.LIYAGENT, body_of(notice)
         headers = signed_headers(
             webhook_id=str(notice.webhook_id),
@@ -105,6 +106,7 @@ class Channel:
             secrets=conf.approval_webhook_secrets,
         )
         headers |= {"content-type": "application/json", "user-agent": AGENT}
+        headers[MISSION_HEADER] = notice.approval.mission
         try:
             with self._opened().stream(
                 "POST", conf.approval_webhook_url, content=body, headers=headers

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from liyagent.core.errors import LiyagentError
 from liyagent.gateway.mcp_session import LONGEST_TROUBLE, MOST_PAGES, Session, SessionLost
+from missions.carry import META_KEY
+from missions.context import current_stamp
 
 MOST_URIS = 50_000
 # JSON-RPC's codes for a resource that is not there: the protocol's own, and the one of its newer versions.
@@ -53,11 +56,13 @@ async def list_resources(session: Session) -> list[str]:
 
 
 async def read_resource(session: Session, uri: str) -> Resource:
-    """Return one. Raises `ResourceUnreadable`, `ResourceGone`."""
+    """Return one, asked for with the mission of what is worked for (MI-05). Raises `ResourceUnreadable`, `ResourceGone`."""
     from mcp import MCPError  # noqa: PLC0415 - see Session.catalogue
 
+    mission = current_stamp().mission_of_work
+    meta: Any = {META_KEY: mission} if mission else None
     try:
-        answer = await session.opened().read_resource(uri)
+        answer = await session.opened().read_resource(uri, meta=meta)
     except MCPError as error:
         if error.error.code in NOT_THERE:
             raise ResourceGone(f"{session.address.server} has no resource {uri[:200]}") from error

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from liyagent.entry.a2a.wire import Version
-from missions.names import clean_mission
+from missions.carry import mission_named
 from runs.stream import Rights
 
-MISSION = "io.liyagent/mission"
 TRACEPARENT = "traceparent"
 # W3C Trace Context, version 00: the only one there is.
 TRACE_RULE = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
@@ -45,14 +44,11 @@ class Asked:
 
 
 def mission_of(asked: Asked, *metadata: Mapping[str, Any]) -> str:
-    """Return the mission that a request names, empty for none: its header's, else the first that fits the rule (FL-98).
+    """Return the mission that a request names, empty for none: its header's or baggage's, else the message's (FL-98).
 
-    It is looked for in `params._meta`, then in each metadata given; what does not fit is dropped, never repaired.
+    It is looked for in `params._meta`, then in each metadata given, by the rule of all ways in (`missions.carry`).
     """
-    if asked.mission:
-        return asked.mission
-    found = (clean_mission(it.get(MISSION)) for it in _looked_in(asked, metadata))
-    return next((it for it in found if it), "")
+    return asked.mission or mission_named(None, None, *_looked_in(asked, metadata))
 
 
 def traceparent_of(asked: Asked, *metadata: Mapping[str, Any]) -> str:

@@ -16,6 +16,8 @@ from liyagent.entry.a2a.tell import Shown, task_event, task_told
 from liyagent.entry.a2a.wire import Version
 from liyagent.entry.models import Delivery
 from liyagent.entry.ways import Mark, Sent
+from missions.carry import MISSION_HEADER
+from missions.context import current_stamp
 
 TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - the name of a header
 AGENT = "Liyagent-A2A"
@@ -27,7 +29,7 @@ SHOWN = Shown(history_length=0)
 def send_push(delivery: Delivery, is_in_doubt: bool, mark: Mark) -> Sent:
     """Send a task as it stood when it moved; any answer but 2xx within ten seconds is tried again, but 410.
 
-    One in doubt is sent again: whoever is told twice knows the task, its state and the state's time.
+    The mission of what is delivered goes along as a header. One in doubt is sent again: whoever is told twice knows the task, its state and the state's time.
     """
     config = _config(delivery)
     if config is None:
@@ -70,6 +72,8 @@ def _body(config: PushConfig, delivery: Delivery) -> bytes:
 def _headers(config: PushConfig) -> dict[str, str]:
     secrets = secrets_of(config)
     headers = {"content-type": "application/json", "user-agent": AGENT}
+    if mission := current_stamp().mission:
+        headers[MISSION_HEADER] = mission
     if config.version == Version.V10.value:
         headers["A2A-Version"] = config.version
     if secrets["token"]:

@@ -25,7 +25,7 @@ from liyagent.entry.a2a.wire import (
     text_of,
 )
 from runs.checkpoint import keyring
-from runs.models import CHECKPOINT_FORMAT
+from runs.models import CHECKPOINT_FORMAT, Run
 
 MOST_CONFIGS = 10
 LONGEST_URL = 2_000
@@ -218,10 +218,12 @@ def _scheme(authentication: Mapping[str, Any], version: Version) -> str:
 
 
 def _record(action: str, asked: Asked, task: Task, **detail: str) -> None:
+    run = Run.objects.filter(id=task.run_id).only("mission", "correlation_id").first()
     record(
         action,
         actor=asked.caller.username,
-        mission="",
+        mission=run.mission if run else "",
+        correlation_id=run.correlation_id if run else None,
         run_id=task.run_id,
         request_id=asked.request_id,
         detail={"agent": task.agent_key, **detail},

@@ -10,10 +10,11 @@ from typing import Any
 from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.approvals.words import arguments_of
 from liyagent.core.errors import LiyagentError
-from liyagent.entry.a2a.caller import MISSION, TRACEPARENT, Caller
+from liyagent.entry.a2a.caller import TRACEPARENT, Caller
 from liyagent.entry.a2a.models import State, Task
 from liyagent.entry.a2a.wire import Version
 from liyagent.entry.models import Arrival
+from missions.carry import META_KEY
 from runs.checkpoint import keyring
 from runs.head import answer_of
 from runs.models import CHECKPOINT_FORMAT, Run
@@ -190,7 +191,7 @@ def _from_agent(task: Task, message_id: str, parts: list[dict[str, Any]]) -> dic
 
 
 def _metadata(task: Task, run: Run | None) -> dict[str, Any]:
-    told = {MISSION: run.mission} if run is not None else {}
+    told = {META_KEY: run.mission} if run is not None else {}
     return {**told, TRACEPARENT: task.traceparent} if task.traceparent else told
 
 

@@ -73,10 +73,10 @@ def test_nobody_waits_for_another_who_notes_the_same_mission(fresh_db: FreshData
 
 def test_a_mission_whose_row_was_undone_is_noted_by_the_next(fresh_db: FreshDatabase) -> None:
     with psycopg.connect(fresh_db.url, autocommit=True) as other:
-        with pytest.raises(ZeroDivisionError), transaction.atomic():
+        with transaction.atomic():
             record("test", actor="ann", mission="INC-1")
             other.execute(ADD, ["kim", "INC-1"])
-            raise ZeroDivisionError
+            transaction.set_rollback(True)
         assert not Mission.objects.exists()
         other.execute(ADD, ["kim", "INC-1"])
     assert Mission.objects.get().first_by == "kim"

@@ -160,13 +160,17 @@ def test_a_payload_that_does_not_fit_is_told_and_may_come_again_once_the_mapping
     assert arrival_of(hooks.post(payload, of="d-4")).state == "started"
 
 
-def test_a_mission_is_the_mappings_alone(hooks: Hooks) -> None:
+@pytest.mark.promise("MI-01")
+def test_the_mappings_mission_goes_before_the_calls_own(hooks: Hooks) -> None:
     hooks.world.model.steps = [says("done")]
     hooks.save(mapping={"task": TASK, "mission": "host-{{ host }}"}, sample=ALERT)
     arrival = arrival_of(hooks.post(headers={"X-Liyagent-Mission": "another"}))
     assert arrival.mission == "host-db-1"
     unfit = hooks.post({**ALERT, "host": "db 1"})
     assert unfit.json()["errors"][0]["field"] == "mapping.mission"
+    hooks.save(mapping={"task": TASK}, sample=ALERT)
+    named = hooks.post(of="d-7", headers={"baggage": "liyagent.mission=INC-7"})
+    assert arrival_of(named).mission == "INC-7"
 
 
 def test_a_lone_path_to_an_object_is_asked_as_json(hooks: Hooks) -> None:
