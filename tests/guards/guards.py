@@ -9,6 +9,7 @@ from tests.guards.a2a import A2A
 from tests.guards.ahead import AHEAD
 from tests.guards.alone import ALONE
 from tests.guards.approvals import APPROVALS
+from tests.guards.audit import AUDIT_GUARDS
 from tests.guards.cron import CRON
 from tests.guards.delegation import DELEGATION
 from tests.guards.deliveries import DELIVERY_GUARDS
@@ -73,6 +74,7 @@ GUARDS: tuple[Guard, ...] = (
     *DELIVERY_GUARDS,
     *PEOPLE,
     *APPROVALS,
+    *AUDIT_GUARDS,
     *TAKING_OVER,
     *MODELS,
     *NOTICE_GUARDS,
