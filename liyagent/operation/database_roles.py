@@ -50,8 +50,11 @@ class Split:
 
 def roles_sql(role: str) -> str:
     """Return the statement that gives `role` what serving needs; to be run by the owner. Raises `BadInput`."""
-    if not role or len(role.encode()) > LONGEST_NAME or not role.isprintable():
-        raise BadInput(f"{role[:80]!r} is no name of a role; it wants 1 to {LONGEST_NAME} bytes")
+    # The statement stands between dollars.
+    if not role or len(role.encode()) > LONGEST_NAME or not role.isprintable() or "$" in role:
+        raise BadInput(
+            f"{role[:80]!r} is no name of a role; it wants 1 to {LONGEST_NAME} bytes, and no $ in it"
+        )
     return (
         sql.SQL(SQL.read_text())
         .format(
