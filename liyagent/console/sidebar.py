@@ -18,6 +18,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         (
             ("Dashboard", "monitoring", "admin:index", "", ""),
             ("Runs", "play_circle", "admin:runs_run_changelist", "runs.view_run", ""),
+            ("Missions", "flag", "admin:missions_mission_changelist", "runs.view_run", ""),
             ("Playground", "science", "console-playground", "agents.operate", ""),
             ("Approvals", "approval_delegation", "admin:approvals_approval_changelist", "approvals.view_approval", "pending"),
             ("In doubt", "help", "admin:runs_call_changelist", "runs.view_call", "unknown"),

@@ -16,7 +16,7 @@ from liyagent.core.outbox import Outbox
 from liyagent.core.transactions import forbid_transaction
 from liyagent.entry.delivery_spans import delivery_span, tell_sent
 from liyagent.entry.models import Delivery
-from liyagent.entry.stamp import stamp_of_delivery
+from liyagent.entry.stamp import stamp_of_what_came
 from liyagent.entry.told import record_delivery
 from liyagent.entry.ways import SENDERS, Sent
 from liyagent.leases.own import CLAIMER_IS_GONE, OWN
@@ -70,7 +70,7 @@ def deliver_due(give_up: Callable[[], bool], *, way: str, limit: int = MOST_A_LO
         tried += 1
         try:
             delivery = Delivery.objects.get(id=found)
-            with stamped(stamp_of_delivery(delivery)):
+            with stamped(stamp_of_what_came(delivery.run_id)):
                 sent = _send(delivery)
         finally:
             _in_hand.discard(found)

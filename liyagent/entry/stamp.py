@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import UUID
 
-from liyagent.entry.models import Arrival, Delivery
+from liyagent.entry.models import Arrival
 from missions.context import NO_STAMP, Stamp, current_stamp
 from runs.models import Run
 from runs.stamp import STAMPED
@@ -21,12 +22,12 @@ def stamp_of(arrival: Arrival) -> Stamp:
     )
 
 
-def stamp_of_delivery(delivery: Delivery) -> Stamp:
-    """Return the stamp of the run that a delivery is of; of the arrival, where nothing was started (MI-06)."""
-    run = Run.objects.filter(id=delivery.run_id).only(*STAMPED).first()
+def stamp_of_what_came(run_id: UUID) -> Stamp:
+    """Return the stamp of the run that something is owed or told of; of its arrival, where nothing was started yet (MI-06)."""
+    run = Run.objects.filter(id=run_id).only(*STAMPED).first()
     if run is not None:
         return stamp_of_run(run)
-    arrival = Arrival.objects.filter(run_id=delivery.run_id).defer("sealed").first()
+    arrival = Arrival.objects.filter(run_id=run_id).defer("sealed").first()
     if arrival is None:
         return NO_STAMP
     return Stamp(request_id=arrival.request_id, mission=arrival.mission, agent=arrival.agent_key)

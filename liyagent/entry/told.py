@@ -7,7 +7,7 @@ from typing import Any
 from liyagent.audit.record import record
 from liyagent.core.transactions import require_transaction
 from liyagent.entry.models import Arrival, Delivery
-from liyagent.entry.stamp import stamp_of_delivery
+from liyagent.entry.stamp import stamp_of_what_came
 
 
 def record_delivery(action: str, delivery: Delivery, *, actor: str, why: str, **more: Any) -> None:
@@ -24,7 +24,7 @@ def record_delivery(action: str, delivery: Delivery, *, actor: str, why: str, **
         "why": why[:500],
         **more,
     }
-    stamp = stamp_of_delivery(delivery)
+    stamp = stamp_of_what_came(delivery.run_id)
     record(
         action,
         actor=actor,

@@ -24,8 +24,9 @@ from liyagent.entry.a2a.wire import (
     task_id_of,
     text_of,
 )
+from liyagent.entry.stamp import stamp_of_what_came
 from runs.checkpoint import keyring
-from runs.models import CHECKPOINT_FORMAT, Run
+from runs.models import CHECKPOINT_FORMAT
 
 MOST_CONFIGS = 10
 LONGEST_URL = 2_000
@@ -218,12 +219,12 @@ def _scheme(authentication: Mapping[str, Any], version: Version) -> str:
 
 
 def _record(action: str, asked: Asked, task: Task, **detail: str) -> None:
-    run = Run.objects.filter(id=task.run_id).only("mission", "correlation_id").first()
+    stamp = stamp_of_what_came(task.run_id)
     record(
         action,
         actor=asked.caller.username,
-        mission=run.mission if run else "",
-        correlation_id=run.correlation_id if run else None,
+        mission=stamp.mission,
+        correlation_id=stamp.correlation_id,
         run_id=task.run_id,
         request_id=asked.request_id,
         detail={"agent": task.agent_key, **detail},
