@@ -18,4 +18,5 @@ class EventsConfig(AppConfig):
         """Fill the table of checks, the chains first; have missions tell of events."""
         import_module("events.timeline")
         CHECKS.insert(0, import_module("events.verify_chains").check_chains)
+        CHECKS.append(import_module("events.check_purges").check_purges)
         SEAL_CHECK.check = import_module("events.head_seals").check_seal
