@@ -9,10 +9,12 @@ from typing import Any
 from uuid import UUID
 
 from events.chain import StoredEvent
-from events.content import content_of, some_list, whole_number
+from events.content import content_of, some_list, some_text, whole_number
 
 MOST_LACKS = 20
-ANSWERED = "answered"
+ANSWERED, APPROVED = "answered", "approved"
+# What a call that left came to.
+MADE = ("done", "unknown")
 COUNTERS = ("steps", "calls", "input_tokens", "output_tokens", "cost_micros")
 # What a run tells once it has begun.
 TOLD_LATER = frozenset({"step", "tool.call", "run.resumed"})
@@ -25,6 +27,7 @@ SENTENCES = {
     "no_row": "no row says whether it has ended, and no event tells of its end",
     "ended_early": "an event tells of its end, and its row says that it goes on",
     "counters": "{name} are {told} by its events, and {counted} by the count at its end",
+    "decision": "the call of request {approval} was made, and no event tells that somebody approved it",
     "calls": "{count} calls that its steps asked for have no event that tells what became of them",
 }
 
@@ -70,6 +73,9 @@ class Completeness:
     facts: Mapping[UUID, RunFacts]
     runs: dict[UUID, Counted] = field(default_factory=dict)
     found: list[Lack] = field(default_factory=list)
+    # Requests that somebody approved, and, by request, the run in which its call was made.
+    approved: set[str] = field(default_factory=set)
+    made: dict[str, UUID] = field(default_factory=dict)
 
     @classmethod
     def of(cls, runs: Iterable[RunFacts]) -> Completeness:
@@ -97,9 +103,11 @@ class Completeness:
                 _count_step(run, content_of(row.content))
             case "tool.call":
                 run.is_told = True
-                if run.open:
-                    told = content_of(row.content)
-                    run.open.discard((whole_number(told.get("step")), _index(told)))
+                self._see_call(run, row)
+            case "approval.decided":
+                told = content_of(row.content)
+                if told.get("decision") == APPROVED:
+                    self.approved.add(some_text(told.get("approval")))
             case "run.resumed":
                 run.is_told = True
             case "run.ended":
@@ -113,7 +121,17 @@ class Completeness:
             self._check(run_id, run)
         for facts in self.facts.values():
             self._check_row(facts)
+        for approval, run_id in self.made.items():
+            if approval not in self.approved:
+                self._lack(run_id, "decision", approval=approval)
         return tuple(islice(self.found, MOST_LACKS)), len(self.found) > MOST_LACKS
+
+    def _see_call(self, run: Counted, row: StoredEvent) -> None:
+        told = content_of(row.content)
+        run.open.discard((whole_number(told.get("step")), _index(told)))
+        approval = some_text(told.get("approval"))
+        if approval and told.get("fate") in MADE:
+            self.made[approval] = row.run_id
 
     def _check(self, run_id: UUID, run: Counted) -> None:
         if run.is_told and not run.is_started:

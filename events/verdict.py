@@ -19,7 +19,7 @@ from events.content import content_of, whole_number
 from events.tags import BESIDE, RecordKey, is_of, read_tag
 
 # Beside `gap`, what SQL alone writes, without a key: decisions that give no leave for anything (`events.tags`).
-UNTAGGED_DECISIONS = frozenset({"expired", "withdrawn"})
+UNTAGGED_DECISIONS = ("expired", "withdrawn")
 
 SENTENCES: dict[str, str] = {
     BreakReason.OTHER_CHAIN: "this event is of another chain",
@@ -111,6 +111,7 @@ class Judge:
     _beside: set[tuple[UUID, int]] = field(default_factory=set)
     # By run: ordinals that are not here, less what gaps have told of.
     _owed: dict[UUID, int] = field(default_factory=dict)
+    _has_tags: bool = False
 
     def __post_init__(self) -> None:
         """Begin before the first event."""
@@ -167,6 +168,7 @@ class Judge:
             mission=row.mission,
             content=row.content,
         )
+        self._has_tags = True
         if not fits:
             self._break(row.number, "unknown_key" if fits is None else "forged")
         elif tag.attempt == BESIDE:
@@ -184,7 +186,9 @@ class Judge:
             self._break(row.number, "untagged")
 
     def _is_of_before(self, row: Row) -> bool:
-        return self.head is not None and row.number <= self.head.untagged
+        """Whether it is of a release that made no tags: these stand before all that has one."""
+        is_old = self.head is not None and row.number <= self.head.untagged
+        return is_old and not self._has_tags
 
     def _check_beside(self, row: Row, ordinal: int) -> None:
         if (row.run_id, ordinal) in self._beside:
@@ -201,7 +205,7 @@ class Judge:
             return
         self._next[row.run_id] = (attempt, ordinal + 1)
         missing = ordinal - expected
-        if missing and not self._is_of_before(row):
+        if missing:
             owed = self._owed.get(row.run_id, 0) + missing
             self._owed[row.run_id] = owed
             if owed > 0:

@@ -101,7 +101,8 @@ def test_a_call_is_told_with_its_authority(world: World, reader: Api) -> None:
     )
     assert call["approval"] == state["approvals"][0]["approval"]
     assert all(state["approvals"][0][name] for name in ("digest", "policy", "ceiling"))
-    assert call["key"] and call["policy"]
+    assert call["key"]
+    assert call["policy"]
 
 
 @pytest.mark.promise("EV-07")
