@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 
+from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from liyagent.agents.models import Agent
 from liyagent.gateway import wire
 from liyagent.providers.client import load_sdk
+from liyagent.telemetry.spans import tracing_of
 
 logger = logging.getLogger(__name__)
 
@@ -19,6 +21,7 @@ def warm_up() -> None:
     On a thread of its own, beside whatever the process does already; what fails here is met at its first use.
     """
     try:
+        tracing_of(settings.LIYAGENT.traces)
         wire.warm_up()
         providers = Agent.objects.filter(is_enabled=True).order_by("provider")
         for provider in providers.values_list("provider", flat=True).distinct():

@@ -22,8 +22,8 @@ from liyagent.telemetry.processors import mission_of
 
 logger = logging.getLogger(__name__)
 
-# A span has some 2 KB: what waits for a collector that is down takes 20 MB at the most.
-MOST_WAITING, MOST_LATER = 10_000, 1_000
+# A span has some 2 KB, and up to 25 with words: what waits for a collector that is down takes 20 to 50 MB at the most.
+MOST_WAITING, MOST_WAITING_WITH_WORDS, MOST_LATER = 10_000, 2_000, 1_000
 MOST_A_REQUEST = 512
 EVERY_SECONDS = 1.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30.0
@@ -46,11 +46,12 @@ class Sending(SpanProcessor):
     def __init__(self, conf: TracesConf) -> None:
         """Nothing is started before the first span."""
         self._conf = conf
+        self._most = MOST_WAITING_WITH_WORDS if conf.has_words else MOST_WAITING
         self._waiting: deque[ReadableSpan] = deque()
         self._later: deque[Callable[[], None]] = deque()
         self._lock = threading.Lock()
         self._wanted = threading.Event()
-        self._is_ending = False
+        self._ending = threading.Event()
         self._thread: threading.Thread | None = None
         atexit.register(self.end)
 
@@ -60,7 +61,7 @@ class Sending(SpanProcessor):
             SPANS.of(NO_MISSION).inc()
             return
         with self._lock:
-            if len(self._waiting) == MOST_WAITING:
+            if len(self._waiting) == self._most:
                 self._waiting.popleft()
                 SPANS.of(FULL).inc()
             self._waiting.append(span)
@@ -78,7 +79,7 @@ class Sending(SpanProcessor):
 
     def end(self, *, seconds: float = LAST_SECONDS) -> None:
         """Send what waits, for `seconds` at most; the rest is lost with the process, and logged."""
-        self._is_ending = True
+        self._ending.set()
         self._wanted.set()
         if self._thread is not None:
             self._thread.join(seconds)
@@ -113,17 +114,19 @@ class Sending(SpanProcessor):
         ) as client:
             pause = 0.0
             while not self._is_over():
-                self._wanted.wait(pause or EVERY_SECONDS)
+                # While a collector is down nothing hurries, however much waits.
+                if not self._ending.wait(pause):
+                    self._wanted.wait(EVERY_SECONDS)
                 self._wanted.clear()
                 is_up = self._send_all(client)
                 pause = (
                     0.0 if is_up else min(2 * pause or FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
                 )
-                if not is_up and self._is_ending:
+                if not is_up and self._ending.is_set():
                     return
 
     def _is_over(self) -> bool:
-        return self._is_ending and not self._waiting and not self._later
+        return self._ending.is_set() and not self._waiting and not self._later
 
     def _send_all(self, client: httpx2.Client) -> bool:
         """Send what waits; False where the collector could not be asked."""
@@ -142,7 +145,7 @@ class Sending(SpanProcessor):
     def _put_back(self, batch: list[ReadableSpan]) -> None:
         """In front, where they came from; what came meanwhile goes before them where there is no room for all."""
         with self._lock:
-            room = MOST_WAITING - len(self._waiting)
+            room = self._most - len(self._waiting)
             kept = batch[max(0, len(batch) - room) :]
             SPANS.of(FULL).inc(len(batch) - len(kept))
             self._waiting.extendleft(reversed(kept))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import time
 from collections.abc import Callable, Iterator
@@ -79,4 +80,5 @@ def traced(
     made = Traces(collector, conf)
     yield made
     made.sending.end(seconds=0)
+    atexit.unregister(made.sending.end)
     spans._begun.pop(conf)
