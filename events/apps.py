@@ -20,3 +20,7 @@ class EventsConfig(AppConfig):
         CHECKS.insert(0, import_module("events.verify_chains").check_chains)
         CHECKS.append(import_module("events.check_purges").check_purges)
         SEAL_CHECK.check = import_module("events.head_seals").check_seal
+        rollback = import_module("events.rollback")
+        import_module("liyagent.agents.containment").AGAINST_RELEASE.append(
+            rollback.why_not_to_release
+        )

@@ -1,4 +1,4 @@
-"""What runs have to do with seals: each process seals what was appended, again and again; a mission's pack holds its runs.
+"""What runs have to do with seals: each process seals what was appended and exports roots; a mission's pack holds its runs.
 
 Imported when the process starts.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from events import export_roots
 from events.pack import MISSION_CHAINS
 from events.seal_heads import DUE, due_values, seal_due
 from runs.models import Run
@@ -21,3 +22,7 @@ def chains_of_mission(mission: str, limit: int) -> list[UUID]:
 
 MISSION_CHAINS.append(chains_of_mission)
 ROUNDS["seals"] = Round(look=seal_due, due=DUE, values=due_values)
+# Of its own: its target may be slow, or away.
+ROUNDS["roots"] = Round(
+    look=export_roots.export_due, due=export_roots.DUE, values=export_roots.due_values
+)

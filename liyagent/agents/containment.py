@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.db import transaction
 from django.db.models import F, Func
 
@@ -13,6 +15,8 @@ from liyagent.core.plain import clean_text
 
 LONGEST_REASON = 500
 LONGEST_NAME = 150
+# What has to be settled before everything may be released, in words: None where nothing stands against it. Filled by rooms above.
+AGAINST_RELEASE: list[Callable[[], str | None]] = []
 # As the triggers raise it: a version never comes twice, not even after a failover that lost one.
 NEXT_VERSION = Func(F("version"), function="liyagent_next_config")
 
@@ -58,7 +62,13 @@ def contain_all(*, actor: str, reason: str) -> None:
 
 
 def release_all(*, actor: str) -> None:
-    """End the containment of everything; an agent contained on its own stays so. Raises `NothingContained`."""
+    """End the containment of everything; an agent contained on its own stays so.
+
+    Raises `NothingContained`, and `Conflict` where something has to be settled before.
+    """
+    for why_not in AGAINST_RELEASE:
+        if (why := why_not()) is not None:
+            raise Conflict(why)
     with transaction.atomic():
         rows = ConfigVersion.objects.filter(is_contained=True).update(
             version=NEXT_VERSION, is_contained=False, contained_by="", contained_reason=""

@@ -6,10 +6,16 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from events.management.subcommands import export, key, purge, verify
+from events.management.subcommands import accept_rollback, export, key, purge, verify
 
 # One line a subcommand, in the order in which the help tells of them.
-SUBCOMMANDS = (verify.SUBCOMMAND, purge.SUBCOMMAND, export.SUBCOMMAND, key.SUBCOMMAND)
+SUBCOMMANDS = (
+    verify.SUBCOMMAND,
+    purge.SUBCOMMAND,
+    export.SUBCOMMAND,
+    key.SUBCOMMAND,
+    accept_rollback.SUBCOMMAND,
+)
 BY_NAME = {it.name: it for it in SUBCOMMANDS}
 
 

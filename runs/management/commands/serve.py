@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from events.export_roots import compare_at_start
 from liyagent.agents.registered import require_hooks
 from liyagent.core.errors import BadSetting
 from liyagent.core.unpickling import refuse_unpickling
@@ -43,6 +44,7 @@ class Command(BaseCommand):
         check_durability(allow_unsafe=settings.LIYAGENT.allow_unsafe_durability)
         check_directness()
         require_hooks()
+        compare_at_start()
         connection.close()
         Process(host=host, port=port, has_cluster=not options["no_cluster"]).serve()
 
