@@ -94,8 +94,10 @@ class AuditRowAdmin(ReadOnlyAdmin):
         """The mission where somebody named one; leads to what was done for it."""
         if row.is_confidential:
             return pill("left out in confidence", QUIET)
-        is_named = row.mission not in {str(row.correlation_id), row.request_id}
-        return self._leading(row, "mission") if is_named else format_html("{}", "-")
+        is_ours = row.mission in {str(row.correlation_id), row.request_id, ""} or (
+            not row.request_id and is_uuid(row.mission)
+        )
+        return format_html("{}", "-") if is_ours else self._leading(row, "mission")
 
     @admin.display(description="request")
     def shown_request(self, row: AuditRow) -> SafeString:
@@ -141,12 +143,20 @@ def _looked_for(term: str) -> dict[str, str]:
     """Take a term for what it can be: the first stamp that has it as a value, else an action."""
     if not term:
         return {}
+    if is_uuid(term):
+        return {"run": term}
+    stamps = ("mission", "actor", "agent")
+    there = (it for it in stamps if AuditRow.objects.filter(**{it: term}).exists())
+    return {next(there, "action"): term}
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a text is an id such as ours."""
     try:
-        return {"run": str(UUID(term))}
+        UUID(text)
     except ValueError:
-        stamps = ("mission", "actor", "agent")
-        there = (it for it in stamps if AuditRow.objects.filter(**{it: term}).exists())
-        return {next(there, "action"): term}
+        return False
+    return True
 
 
 def lines_of(detail: Mapping[str, Any], depth: int = 0) -> list[str]:

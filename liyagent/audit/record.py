@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import orjson
 from django.db import connection
 
 from missions.context import current_stamp
+
+# What a process does for no request, run or job is one piece of work: a command at the shell, or its own rounds (MI-02).
+OWN_WORK = str(uuid4())
 
 
 def record(
@@ -36,7 +39,7 @@ def record(
             [
                 action,
                 actor,
-                mission or stamp.mission_of_work or str(correlation_id or ""),
+                mission or stamp.mission_of_work or str(correlation_id or "") or OWN_WORK,
                 correlation_id,
                 run_id,
                 stamp.request_id or request_id,

@@ -9,7 +9,7 @@ import pytest
 from django.db import transaction
 
 from liyagent.audit.models import AuditRow
-from liyagent.audit.record import record
+from liyagent.audit.record import OWN_WORK, record
 from tests.databases import FreshDatabase
 
 
@@ -44,7 +44,7 @@ def test_a_row_holds_what_was_told() -> None:
 def test_a_row_needs_no_more_than_an_action_and_an_actor() -> None:
     record("config.changed", actor="user:ada")
     row = AuditRow.objects.get()
-    assert (row.mission, row.request_id, row.detail) == ("", "", {})
+    assert (row.mission, row.request_id, row.detail) == (OWN_WORK, "", {})
     assert row.run_id is row.correlation_id is None
 
 

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from liyagent.audit.models import AuditRow
-from liyagent.audit.record import record
+from liyagent.audit.record import OWN_WORK, record
 from missions.context import Stamp, stamped
 from tests.databases import FreshDatabase
 
@@ -95,7 +95,8 @@ def test_an_address_longer_than_one_ends_no_change() -> None:
     assert last().address == ("unix:" + "x" * 300)[:64]
 
 
-def test_a_thread_of_its_own_works_for_nobody(fresh_db: FreshDatabase) -> None:
+@pytest.mark.promise("MI-02")
+def test_what_a_process_does_for_nobody_is_one_piece_of_work(fresh_db: FreshDatabase) -> None:
     def written() -> None:
         record("thing.done", actor="system")
         connection.close()
@@ -104,4 +105,4 @@ def test_a_thread_of_its_own_works_for_nobody(fresh_db: FreshDatabase) -> None:
         thread = threading.Thread(target=written)
         thread.start()
         thread.join()
-    assert (last().mission, last().address) == ("", "")
+    assert (last().mission, last().address) == (OWN_WORK, "")
