@@ -39,6 +39,7 @@ class Kinds(StrEnum):
     UNKNOWN = "unknown: a write that should be known"
     STRAY = "stray: it belongs to no entry"
     CHAIN = "events: a chain that does not verify"
+    RECORD = "events: the record is not what was done"
     CHARGED = "charged: more than one loss for one kill"
     SLOW = f"slow: recovered later than {LONGEST_RECOVERY_SECONDS:g} s after the kill"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from liyagent.demo.judge import KIND_OF_VENDOR, Kind, read_requests
 from liyagent.entry.teams.words import PLACEHOLDER
+from tests.accounted import Accounted, account
 from tests.kills.judge import Fault, Judged, Kinds, MessageShown, TrialShown, judge
 from tests.kills.look import all_runs, late_looks_due, records, run_ids
 from tests.kills.plan import planned
@@ -33,6 +34,7 @@ class Whole:
     judged: Judged
     in_doubt: dict[Kind, int]
     gaps: int
+    accounted: Accounted
 
 
 def play_all(trials: int, *, seed: int, logs: Path, say: Callable[[str], object]) -> Whole:
@@ -61,16 +63,24 @@ def _judged(at: KillStage, played: Sequence[Played]) -> Whole:
     found = records(at.watch, [it.begun for it in played])
     runs = run_ids(list(found.values()))
     calls = at.watch.calls(runs)
+    requests = read_requests(ledgers(at.stage))
     judged = judge(
         trials=[_shown(at, it) for it in played],
         runs=all_runs(at.watch),
         writes=[write_shown(it) for it in calls],
-        requests=read_requests(ledgers(at.stage)),
+        requests=requests,
         messages=_messages(at),
         placeholder=PLACEHOLDER,
     )
     chains, gaps = check_chains(at.stage.database_url, runs)
-    broken = tuple(Fault(kind=Kinds.CHAIN, of=str(it)) for it in chains)
+    broken = [Fault(kind=Kinds.CHAIN, of=str(it)) for it in chains]
+    accounted = account(
+        at.stage.database_url,
+        seal_keys=at.stage.env["LIYAGENT_SEAL_KEYS"],
+        runs=runs,
+        requests=requests,
+    )
+    broken += [Fault(kind=Kinds.RECORD, of=it) for it in accounted.faults]
     doubted = [
         it for it in calls if it["settlement"] in IN_DOUBT and it["server"] in KIND_OF_VENDOR
     ]
@@ -83,6 +93,7 @@ def _judged(at: KillStage, played: Sequence[Played]) -> Whole:
             kind: sum(KIND_OF_VENDOR[it["server"]] is kind for it in doubted) for kind in Kind
         },
         gaps=gaps,
+        accounted=accounted,
     )
 
 

@@ -23,6 +23,7 @@ from typing import Any, TextIO
 from liyagent.core.errors import LiyagentError
 from liyagent.demo.judge import Kind, judge
 from liyagent.demo.vendors.process import ROOT
+from tests.accounted import account
 from tests.trials.chains import check_chains
 from tests.trials.cuts.__main__ import main as cut_main
 from tests.trials.plan import (
@@ -131,13 +132,26 @@ def _judge_all(stage: Stage, watch: Watch, trials: list[Played]) -> Whole:
             break
         time.sleep(0.5)
     chains, gaps = check_chains(stage.database_url, runs)
-    notes = [f"{gaps} gaps in the event log"] if gaps else []
+    accounted = account(
+        stage.database_url,
+        seal_keys=stage.env["LIYAGENT_SEAL_KEYS"],
+        runs=runs,
+        requests=requests,
+    )
+    notes = [accounted.line, *accounted.incomplete]
+    notes += [f"{gaps} gaps in the event log"] if gaps else []
     notes += [
         f"unknown for good: a {it.write.kind} write of run {it.write.run_id}, {it.told}"
         for it in verdict.unknown
         if it.write.kind is Kind.READABLE and it.is_allowed
     ]
-    return Whole(verdict=verdict, broken_chains=chains, gaps=gaps, notes=tuple(notes))
+    return Whole(
+        verdict=verdict,
+        broken_chains=chains,
+        broken_record=tuple(accounted.faults),
+        gaps=gaps,
+        notes=tuple(notes),
+    )
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:

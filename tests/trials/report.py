@@ -20,6 +20,7 @@ class Whole:
 
     verdict: Verdict
     broken_chains: tuple[str, ...] = ()
+    broken_record: tuple[str, ...] = ()
     gaps: int = 0
     notes: tuple[str, ...] = field(default=())
 
@@ -147,6 +148,7 @@ def broken_by(trials: Sequence[Played], wholes: Sequence[Whole], *, least_caught
     for whole in wholes:
         lines += [*broken_in(whole.verdict), *unknown_in(whole.verdict)]
         lines += [f"events: the chain of {it} does not verify" for it in whole.broken_chains]
+        lines += [f"record: {it}" for it in whole.broken_record]
     lines += [line for played in trials for line in charged_in(played)]
     lines += [
         f"proven: run {run} was proven lost from another host: trial {played.plan.number}"

@@ -55,6 +55,7 @@ if TRIALS:
         )
         whole = play_all(TRIALS, seed=seed, logs=tmp_path, say=say)
         say(table(whole.played, whole.judged, whole.in_doubt))
+        say("\n".join((whole.accounted.line, *whole.accounted.incomplete)))
         assert whole.judged.faults == (), f"seed {seed}"
         assert too_few(TRIALS, whole.in_doubt) == [], f"seed {seed}"
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from liyagent.demo.judge import Verdict, judge
 from liyagent.demo.vendors.process import VENDORS
+from tests.accounted import account
 from tests.trials.chains import check_chains
 from tests.trials.cuts.course import Cut, Fault
 from tests.trials.cuts.ground import Ground
@@ -68,6 +69,13 @@ def judged(
     chains, gaps = check_chains(ground.stage.database_url, runs)
     broken += [f"events: the chain of {it} does not verify" for it in chains]
     broken += [f"events: {gaps} are missing"] if gaps else []
+    accounted = account(
+        ground.stage.database_url,
+        seal_keys=ground.stage.env["LIYAGENT_SEAL_KEYS"],
+        runs=runs,
+        requests=requests,
+    )
+    broken += [f"record: {it}" for it in accounted.faults]
     broken += [] if is_left else ["the victim did not end once its run was another's"]
     return Judged(
         verdict=verdict,
