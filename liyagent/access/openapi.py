@@ -12,7 +12,7 @@ from drf_spectacular.openapi import AutoSchema
 from liyagent.core.problems import PROBLEM
 
 NEEDS = "x-needs"
-STREAM = "text/event-stream"
+STREAMS = frozenset({"text/event-stream", "application/x-ndjson"})
 UNSAFE = frozenset({"post", "put", "patch", "delete"})
 PROBLEM_SCHEMA = {
     "type": "object",
@@ -137,7 +137,7 @@ def _statuses(path: str, method: str, operation: dict[str, Any]) -> list[HTTPSta
     # What is not there may be named in the path, or in the body.
     if "{" in path or method in UNSAFE:
         found.append(HTTPStatus.NOT_FOUND)
-    if STREAM in operation["responses"].get("200", {}).get("content", {}):
+    if STREAMS & operation["responses"].get("200", {}).get("content", {}).keys():
         found.append(HTTPStatus.SERVICE_UNAVAILABLE)
     if method in UNSAFE:
         found += [
