@@ -19,6 +19,8 @@ class EventsConfig(AppConfig):
         import_module("events.timeline")
         CHECKS.insert(0, import_module("events.verify_chains").check_chains)
         CHECKS.append(import_module("events.check_purges").check_purges)
+        CHECKS.append(import_module("events.check_roots").check_roots)
+        CHECKS.append(import_module("events.check_export").check_export)
         SEAL_CHECK.check = import_module("events.head_seals").check_seal
         rollback = import_module("events.rollback")
         import_module("liyagent.agents.containment").AGAINST_RELEASE.append(

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
@@ -43,6 +44,16 @@ def own_keys_among(publics: Iterable[str]) -> list[SigningKey]:
     """Return those keys of ours that are among these public ones."""
     wanted = set(publics)
     return [it for it in signing_keys() if it.public in wanted]
+
+
+def is_signed(message: bytes, public: str, signature: str) -> bool:
+    """Whether a signature holds, both in hex. Raises ValueError and TypeError for what is no hex."""
+    try:
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
+        key.verify(bytes.fromhex(signature), message)
+    except InvalidSignature:
+        return False
+    return True
 
 
 @lru_cache(maxsize=64)
