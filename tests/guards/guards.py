@@ -27,6 +27,7 @@ from tests.guards.people import PEOPLE
 from tests.guards.taking_over import TAKING_OVER
 from tests.guards.teams import TEAMS
 from tests.guards.tool_guards import TOOL_GUARDS
+from tests.guards.traces import TRACES
 from tests.guards.webhooks import WEBHOOKS
 
 STEP, TAKE, CLAIM = "runs/sql/step.sql", "runs/sql/take.sql", "runs/sql/claim.sql"
@@ -76,6 +77,7 @@ GUARDS: tuple[Guard, ...] = (
     *APPROVALS,
     *AUDIT_GUARDS,
     *TAKING_OVER,
+    *TRACES,
     *MODELS,
     *NOTICE_GUARDS,
     *MONITORING,

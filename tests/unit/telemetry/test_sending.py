@@ -14,7 +14,7 @@ from liyagent.telemetry import sending
 from liyagent.telemetry.kinds import Kind
 from liyagent.telemetry.spans import span, story_of, tell_later
 from tests.fakes.collector import CLASSES, Collector
-from tests.fakes.traced import Traces, a_run, until
+from tests.fakes.traced import Traces, a_run, traced, until
 
 
 def counted(outcome: str) -> float:
@@ -29,26 +29,20 @@ def tell(times: int = 1, *, name: str = "m") -> None:
                 pass
 
 
-class TestTheRequest:
-    """As OTLP over HTTP wants it."""
-
-    @pytest.fixture
-    def traces_conf(self, collector: Collector) -> TracesConf:
-        return TracesConf(
-            url=f"{collector.url}/here", headers=(("Authorization", "Bearer t"),), service="ops"
-        )
-
-    def test_it_is_protobuf_to_the_address_with_the_headers_that_are_set(
-        self, traces: Traces
-    ) -> None:
+def test_a_request_is_protobuf_to_the_address_with_the_headers_that_are_set(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = TracesConf(
+        url=f"{collector.url}/here", headers=(("Authorization", "Bearer t"),), service="ops"
+    )
+    with traced(collector, conf, monkeypatch) as traces:
         tell()
         (told,) = traces.sent()
-        (asked,) = traces.collector.asked
-        assert asked.path == "/here"
-        assert asked.headers["content-type"] == "application/x-protobuf"
-        assert asked.headers["authorization"] == "Bearer t"
-        assert told.resource["service.name"] == "ops"
-        assert told.kind == 3
+    (asked,) = collector.asked
+    assert asked.path == "/here"
+    assert asked.headers["content-type"] == "application/x-protobuf"
+    assert asked.headers["authorization"] == "Bearer t"
+    assert (told.resource["service.name"], told.kind) == ("ops", 3)
 
 
 def test_many_go_in_few_requests(traces: Traces) -> None:

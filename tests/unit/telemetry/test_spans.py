@@ -11,7 +11,7 @@ from liyagent.core.traces_conf import TracesConf
 from liyagent.telemetry.kinds import FACTS, OF_THE_RUN, WORDS, Kind
 from liyagent.telemetry.spans import NOTHING, current_span, run_span, span, story_of, trace_meta
 from tests.fakes.collector import Collector
-from tests.fakes.traced import Traces, a_run
+from tests.fakes.traced import Traces, a_run, traced
 
 HOSTILE = ("", "-a", "a b", "a\r\nx: y", "\u0430", "a" * 129, "%61", "a\n", "a,b=c")
 
@@ -107,52 +107,36 @@ def test_a_span_never_ends_before_it_began(traces: Traces) -> None:
     assert told.ended == told.began
 
 
-class TestWords:
-    """Told where the run is recorded in full and the setting asks for them, never else."""
-
-    @pytest.fixture
-    def traces_conf(self, collector: Collector, asked: bool) -> TracesConf:
-        return TracesConf(url=f"{collector.url}/v1/traces", has_words=asked)
-
-    @pytest.mark.parametrize(
-        ("recording", "asked", "are_told"),
-        [
-            ("full", True, True),
-            ("full", False, False),
-            ("metadata", True, False),
-            ("metadata", False, False),
-        ],
-    )
-    def test_of_a_recording_and_the_setting_both_decide(
-        self, traces: Traces, recording: str, are_told: bool
-    ) -> None:
+@pytest.mark.parametrize("recording", ["full", "metadata"])
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_words_are_told_where_recording_and_setting_both_say_so(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, recording: str, is_asked: bool
+) -> None:
+    conf = TracesConf(url=f"{collector.url}/v1/traces", has_words=is_asked)
+    with traced(collector, conf, monkeypatch) as traces:
         with story_of(a_run(recording=recording)), span(Kind.TOOL_CALL) as told:
             told.tell_words(arguments={"b": 1, "a": "\ud800"}, result="x" * 20_000)
         (sent,) = traces.sent()
-        words = {it: sent.attributes.get(it, "") for it in WORDS.values()}
-        assert any(words.values()) is are_told
-        assert len(words["liyagent.words.result"]) == (8_000 if are_told else 0)
+    words = {name: sent.attributes[name] for name in WORDS.values() if name in sent.attributes}
+    assert bool(words) is (recording == "full" and is_asked)
+    assert len(words.get("liyagent.words.result", "x" * 8_000)) == 8_000
 
 
-class TestShare:
-    """A share of all runs is traced, each one whole."""
-
-    @pytest.fixture
-    def traces_conf(self, collector: Collector) -> TracesConf:
-        return TracesConf(url=f"{collector.url}/v1/traces", share=0.5)
-
-    def test_of_many_runs_about_the_share_is_told_and_each_whole(self, traces: Traces) -> None:
-        runs = [a_run() for _ in range(200)]
-        for run in runs:
+def test_of_many_runs_about_the_share_is_told_and_each_whole(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = TracesConf(url=f"{collector.url}/v1/traces", share=0.5)
+    with traced(collector, conf, monkeypatch) as traces:
+        for run in [a_run() for _ in range(200)]:
             for attempt in (1, 2):
                 with story_of(dataclasses.replace(run, attempt=attempt)), span(Kind.RESUME):
                     pass
             with run_span(run):
                 pass
         traces.sending.end(seconds=5)
-        told = [it.attributes["liyagent.run.id"] for it in traces.collector.spans()]
-        assert {told.count(it) for it in set(told)} == {3}
-        assert 60 < len(set(told)) < 140
+    told = [it.attributes["liyagent.run.id"] for it in collector.spans()]
+    assert {told.count(it) for it in set(told)} == {3}
+    assert 60 < len(set(told)) < 140
 
 
 def test_what_leaves_within_a_span_tells_of_it(traces: Traces) -> None:

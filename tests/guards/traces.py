@@ -1,0 +1,101 @@
+"""The guards of traces: a mission on each span, one story across processes, no words by mistake, nobody held up."""
+
+from __future__ import annotations
+
+from tests.guards.guard import Guard
+
+ROOM = "liyagent/telemetry/"
+SPANS = "tests/unit/telemetry/test_spans.py::"
+SENDING = "tests/unit/telemetry/test_sending.py::"
+CARRIED = "tests/unit/runs/carrying/test_traces.py::"
+
+TRACES: tuple[Guard, ...] = (
+    Guard(
+        name="a span's mission is validated as it begins",
+        file=f"{ROOM}processors.py",
+        search="named = clean_mission(get_baggage(BAGGAGE, parent_context))",
+        replace='named = str(get_baggage(BAGGAGE, parent_context) or "")',
+        tests=(
+            f"{SPANS}test_a_mission_of_another_shape_is_dropped_and_the_correlation_id_stands_in",
+        ),
+    ),
+    Guard(
+        name="a span without a mission is not sent",
+        file=f"{ROOM}sending.py",
+        search="        if mission_of(span) is None:\n",
+        replace="        if mission_of(span) is None and not span:\n",
+        tests=(f"{SPANS}test_a_span_that_lost_its_mission_is_counted_and_never_sent",),
+    ),
+    Guard(
+        name="the span of a run has the id that all processes know",
+        file=f"{ROOM}tracing.py",
+        search="return super().generate_span_id() if chosen is None else chosen[1]",
+        replace="return super().generate_span_id() if chosen is None else chosen[1] ^ 1",
+        tests=(
+            f"{SPANS}test_what_two_processes_tell_of_a_run_is_one_trace_below_the_span_of_the_run",
+            f"{CARRIED}test_a_run_that_was_lost_and_resumed_is_one_story_each_span_with_its_mission",
+        ),
+    ),
+    Guard(
+        name="words of a run not recorded in full are in no span",
+        file=f"{ROOM}tracing.py",
+        search="has_words=self.has_words and run.recording == FULL",
+        replace="has_words=self.has_words",
+        tests=(
+            f"{SPANS}test_words_are_told_where_recording_and_setting_both_say_so",
+            f"{CARRIED}test_words_that_were_asked_for_are_those_that_guardrails_left_and_of_full_recording_alone",
+        ),
+    ),
+    Guard(
+        name="words that nobody asked for are in no span",
+        file=f"{ROOM}live.py",
+        search="        if not self._has_words:\n            return\n",
+        replace="",
+        tests=(f"{CARRIED}test_no_words_are_told_of_a_run_recorded_in_full_that_nobody_asked_for",),
+    ),
+    Guard(
+        name="a tool that the model made up names no span",
+        file="runs/loop.py",
+        search='call.name if call.contract is not None else ""',
+        replace="call.name",
+        tests=(f"{CARRIED}test_no_words_are_told_of_a_run_recorded_in_full_that_nobody_asked_for",),
+    ),
+    Guard(
+        name="of an exception a span has the class alone",
+        file=f"{ROOM}live.py",
+        search="            self.fail(kind.__name__)\n",
+        replace="            self.fail(str(error))\n",
+        tests=(f"{SPANS}test_what_ends_a_block_is_told_by_its_name_alone",),
+    ),
+    Guard(
+        name="what a collector missed is kept",
+        file=f"{ROOM}sending.py",
+        search="                self._put_back(batch)\n",
+        replace="",
+        tests=(f"{SENDING}test_what_a_collector_missed_while_it_was_down_is_sent_once_it_is_back",),
+    ),
+    Guard(
+        name="a collector that is down is not hurried",
+        file=f"{ROOM}sending.py",
+        search="                if not self._ending.wait(pause):\n",
+        replace="                if not self._ending.wait(0):\n",
+        tests=(f"{SENDING}test_one_that_is_down_is_not_asked_faster_the_more_waits",),
+    ),
+    Guard(
+        name="spans that wait have a bound",
+        file=f"{ROOM}sending.py",
+        search="                self._waiting.popleft()\n                SPANS.of(FULL).inc()\n",
+        replace="                SPANS.of(FULL).inc(0)\n",
+        tests=(f"{SENDING}test_of_too_many_that_wait_the_oldest_give_way_and_are_counted",),
+    ),
+    Guard(
+        name="without a collector no span is made",
+        file=f"{ROOM}spans.py",
+        search="    if conf is None:\n        return None\n",
+        replace='    if conf is None:\n        conf = TracesConf(url="http://127.0.0.1:9/v1/traces")\n',
+        tests=(
+            "tests/unit/telemetry/test_off.py::test_every_span_without_a_collector_is_one_object",
+            f"{CARRIED}test_where_no_collector_is_set_a_call_out_says_nothing_of_spans",
+        ),
+    ),
+)
