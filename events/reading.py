@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from events.completeness import RunFacts
+from events.models import PurgeCertificate
 
 EVENTS_AT_ONCE = 2000
 EVENTS = """
@@ -86,6 +87,12 @@ def read_facts(first: UUID, last: UUID) -> dict[UUID, list[RunFacts]]:
         for chain, facts in facts_of(first, last).items():
             found.setdefault(chain, []).extend(facts)
     return found
+
+
+def purged_among(chains: Iterable[UUID]) -> dict[UUID, datetime]:
+    """Return those of these chains that a certificate says were purged, with when."""
+    rows = PurgeCertificate.objects.filter(correlation_id__in=list(chains))
+    return dict(rows.values_list("correlation_id", "at"))
 
 
 def stream_events(first: UUID, last: UUID, *, after: int = 0) -> Iterator[EventRow]:

@@ -32,6 +32,7 @@ SENTENCES: dict[str, str] = {
     "doubled": "an event with this tag stands before it: it was put in a second time, or moved",
     "left_out": "events of this attempt before this one are not here, and no gap tells of them",
     "no_head": "the chain has events and no head: the head was removed",
+    "gone": "nothing is recorded of it any more, and no certificate tells that it was purged: its record was removed",
 }
 
 
@@ -95,7 +96,10 @@ class Verdict:
 
 @dataclass(slots=True, kw_only=True)
 class Judge:
-    """Reads the events of one chain in order, then tells the verdict. It remembers counters, never events."""
+    """Reads the events of one chain in order, then tells the verdict. It remembers counters, never events.
+
+    A chain that was purged has no head and no events, and is not judged: `events.reading.purged_among` knows.
+    """
 
     correlation_id: UUID
     head: Head | None
@@ -146,8 +150,7 @@ class Judge:
 
     def _check_end(self) -> None:
         if self.head is None:
-            if self.seen:
-                self._break(self.seen + 1, "no_head")
+            self._break(self.seen + 1, "no_head" if self.seen else "gone")
             return
         if (found := self._chain.end(self.head)) is not None:
             self._break(found.number, found.reason)

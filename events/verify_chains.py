@@ -13,6 +13,7 @@ from events.keys import checking_keys
 from events.reading import (
     HeadRow,
     one_moment,
+    purged_among,
     read_facts,
     read_heads,
     stream_events,
@@ -30,11 +31,11 @@ CHECK = "chains"
 def check_chains(asked: Asked) -> Iterator[Finding | Looked]:
     """Verify each chain; a finding for each that is broken, and one for each thing that is known to be missing."""
     chains = events = 0
-    for verdict in verdicts(asked):
-        chains += 1
+    for chains, verdict in enumerate(verdicts(asked), 1):
         events += verdict.events
         yield from findings_of(verdict)
         yield Looked(check=CHECK, chains=chains, events=events)
+    yield Looked(check=CHECK, chains=chains, events=events)
 
 
 def verdicts(asked: Asked) -> Iterator[Verdict]:
@@ -79,7 +80,7 @@ def _some(heads: Sequence[HeadRow]) -> Sequence[HeadRow]:
 def _verdicts_between(
     first: UUID, last: UUID, heads: Sequence[HeadRow], keys: Sequence[RecordKey]
 ) -> Iterator[Verdict]:
-    """Yield the verdicts of all that lies between: of heads without events, and of events without a head too."""
+    """Yield the verdicts of all that lies between: of heads without events, of events without a head, of runs without either."""
     facts = read_facts(first, last)
     left = {it.correlation_id: it for it in heads}
 
@@ -92,10 +93,15 @@ def _verdicts_between(
             seal=SEAL_CHECK.check,
         )
 
+    seen = set(left)
     for chain, rows in groupby(stream_events(first, last), key=attrgetter("correlation_id")):
+        seen.add(chain)
         judge = judge_of(chain, left.pop(chain, None))
         for row in rows:
             judge.see(row)
         yield judge.verdict()
     for chain, head in left.items():
         yield judge_of(chain, head).verdict()
+    gone = facts.keys() - seen
+    for chain in sorted(gone - purged_among(gone).keys()):
+        yield judge_of(chain, None).verdict()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -14,7 +15,15 @@ from events.completeness import Completeness, RunFacts
 from events.content import content_of
 from events.fold import Budget, RunState, State
 from events.keys import checking_keys
-from events.reading import EventRow, HeadRow, one_moment, read_facts, read_head, stream_events
+from events.reading import (
+    EventRow,
+    HeadRow,
+    one_moment,
+    purged_among,
+    read_facts,
+    read_head,
+    stream_events,
+)
 from events.sealing import SEAL_CHECK
 from events.verdict import Judge, Verdict
 from events.words import without_words
@@ -58,7 +67,8 @@ class Judged:
 class Evidence:
     """A page of what was recorded of a run. `judged` is None behind the first page, and of a chain that is too long for it.
 
-    `head` is None where nothing is recorded any more. `next_cursor` is empty at the end.
+    `head` is None where nothing is recorded any more: since `purged_at`, where a certificate says so. `next_cursor` is empty at
+    the end.
     """
 
     run: Run
@@ -67,6 +77,7 @@ class Evidence:
     next_cursor: str
     is_first: bool
     judged: Judged | None
+    purged_at: datetime | None
     checkpoint: dict[str, Any]
 
 
@@ -84,13 +95,16 @@ def evidence_of(run_id: UUID, asked: dict[str, str]) -> Evidence:
         events, has_more = _page(run, after=after, limit=limit)
         is_first = "cursor" not in asked
         is_short = head is None or head.count <= MOST_JUDGED
+        purged_at = None if head else purged_among([run.correlation_id]).get(run.correlation_id)
+        is_judged = is_first and is_short and purged_at is None
         return Evidence(
             run=run,
             head=head,
             events=events,
             next_cursor=write_cursor([str(events[-1].number)]) if has_more else "",
             is_first=is_first,
-            judged=judge_chain(run, head) if is_first and is_short else None,
+            judged=judge_chain(run, head) if is_judged else None,
+            purged_at=purged_at,
             checkpoint=checkpoint_of(run),
         )
 

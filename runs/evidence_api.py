@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 from uuid import UUID
 
@@ -72,12 +73,17 @@ def evidence_told(found: Evidence, *, with_words: bool) -> dict[str, Any]:
     }
 
 
+def _why_not(found: Evidence) -> str:
+    if found.purged_at is not None:
+        return f"its record was purged at {found.purged_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}, as a certificate tells"
+    return TOO_LONG if found.is_first else LATER_PAGE
+
+
 def _judged_told(found: Evidence) -> dict[str, Any]:
     judged = found.judged
     if judged is None:
         names = ("intact", "broken", "complete", "lacks", "open", "state", "agrees", "differs")
-        why = TOO_LONG if found.is_first else LATER_PAGE
-        return {**dict.fromkeys(names), "not_judged": why}
+        return {**dict.fromkeys(names), "not_judged": _why_not(found)}
     verdict = judged.verdict
     return {
         "intact": verdict.is_intact,

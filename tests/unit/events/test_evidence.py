@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from events.kinds import misfit
 from events.models import RunEvent
+from runs import evidence
 from runs.models import Run
 from tests.flows.conftest import OPERATOR, READER, Api, api_of, make_user
 from tests.unit.events.scenes import (
@@ -44,7 +45,8 @@ def told(api: Api, run: Run, query: str = "") -> Any:
 
 def untied(world: World) -> World:
     """As the table's owner would: no trigger stands in the way."""
-    world.sql("ALTER TABLE events_runevent DISABLE TRIGGER ALL")
+    for table in ("runevent", "eventhead"):
+        world.sql(f"ALTER TABLE events_{table} DISABLE TRIGGER ALL")
     return world
 
 
@@ -136,6 +138,59 @@ def test_a_run_that_goes_on_is_open_and_not_truncated(world: World, reader: Api)
     found = told(reader, run)
     assert (found["open"], found["intact"], found["complete"], found["agrees"]) == (True,) * 4
     assert found["events"][-1]["kind"] == "run.handed_over"
+
+
+@pytest.mark.promise("EV-02")
+@pytest.mark.field("FL-82")
+def test_a_run_whose_record_is_gone_is_told_to_be_broken(world: World, reader: Api) -> None:
+    run = answered(untied(world))
+    world.sql("DELETE FROM events_runevent")
+    world.sql("DELETE FROM events_eventhead")
+    found = told(reader, run)
+    assert (found["intact"], found["complete"], found["agrees"]) == (False, False, False)
+    assert found["broken"]["reason"] == "gone"
+    assert found["differs"] == [
+        {"what": "events", "events": "none", "checkpoint": "answered, 2 steps"}
+    ]
+
+
+@pytest.mark.promise("EV-08")
+def test_a_record_that_was_purged_says_so_and_is_not_judged(world: World, reader: Api) -> None:
+    run = answered(untied(world))
+    world.sql("ALTER TABLE events_purgecertificate DISABLE TRIGGER ALL")
+    world.sql(
+        "INSERT INTO events_purgecertificate (correlation_id, count, hash, last_at, kept_days, at, asked_by)"
+        " SELECT correlation_id, count, hash, '2026-01-01Z', 365, '2027-02-03Z', 'x' FROM events_eventhead"
+    )
+    world.sql("DELETE FROM events_runevent")
+    world.sql("DELETE FROM events_eventhead")
+    found = told(reader, run)
+    assert (found["intact"], found["complete"], found["events"]) == (None, None, [])
+    assert "purged at 2027-02-03T00:00:00Z" in found["not_judged"]
+
+
+@pytest.mark.promise("EV-04")
+def test_a_chain_that_is_too_long_for_an_answer_is_judged_at_the_shell(
+    world: World, reader: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = answered(world)
+    monkeypatch.setattr(evidence, "MOST_JUDGED", 5)
+    found = told(reader, run)
+    assert (found["intact"], found["state"], len(found["events"])) == (None, None, 6)
+    assert "events verify --run" in found["not_judged"]
+
+
+def test_a_page_ends_before_its_contents_are_too_much(
+    world: World, reader: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = answered(world)
+    monkeypatch.setattr(evidence, "PAGE_BYTES", 1)
+    found = told(reader, run)
+    seen = [it["number"] for it in found["events"]]
+    while found["next"]:
+        found = reader.get(found["next"]).data
+        seen += [it["number"] for it in found["events"]]
+    assert seen == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.promise("EV-06")
