@@ -91,4 +91,5 @@ DUE = {
     ),
     "EV-05": Due(text="A resumed run continues the same sequence of events."),
     "EV-07": Due(text="Events ride in the step's commit; a failing one never holds up the run."),
+    "MI-04": Due(text="Each span that a run writes bears its mission, as it is exported too."),
 }
