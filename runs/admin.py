@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import OuterRef, Q, QuerySet, Subquery
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.views import ChangeList
 
 from liyagent.access.permissions import OPERATE, READ_WORDS
-from liyagent.agents.channels import WITH_ARRIVALS
 from liyagent.core.console import ReasonForm, action
 from liyagent.core.errors import LiyagentError
 from liyagent.core.moments import when
-from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
+from liyagent.core.pills import BAD, pill
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
 from liyagent.leases.models import Holder
-from runs.approved_run import is_approved_run
 from runs.doubts_admin import as_uuid, sees_requests
 from runs.filters import (
     ByAgent,
@@ -34,30 +33,21 @@ from runs.filters import (
     ByUnknown,
     looked_through,
 )
-from runs.go_on import continuations_of, may_be_continued
+from runs.go_on import may_be_continued
 from runs.go_on_page import ask_to_go_on
-from runs.head import BODIES, lease_of, takeovers_of
-from runs.kin import children_of
-from runs.models import ROOT_LOOP, Run, RunStatus
-from runs.run_page import MOST_UNKNOWN, answer_shown, page_of, unknown_of
+from runs.head import BODIES
+from runs.models import Run
+from runs.raw_event import raw_event
+from runs.run_view import VIEW_EVENTS, run_context
+from runs.states import state_of
 from runs.stop import stop_run
+from runs.told_events import LAST
 from runs.unknown import with_unknown_writes
-from runs.waits import Wait, wait_of, waits_of
+from runs.waits import Wait, waits_of
 
 LONGEST_REASON = 90
 # So many are asked about, and stopped, at once.
 MOST_STOPPED = 200
-STATES = {
-    RunStatus.RUNNING: GOOD,
-    RunStatus.ANSWERED: QUIET,
-    RunStatus.QUEUED: QUIET,
-    RunStatus.WAITING: WARN,
-    RunStatus.PAUSED: WARN,
-    RunStatus.DECLINED: WARN,
-    RunStatus.STOPPED: WARN,
-    RunStatus.INTERRUPTED: WARN,
-    RunStatus.FAILED: BAD,
-}
 
 
 class RunList(ChangeList):  # type: ignore[misc]
@@ -210,39 +200,47 @@ class RunAdmin(ReadOnlyAdmin):
                 request, self.opts, object_id
             )
             return redirect
-        with_words = request.user.has_perm(READ_WORDS)
-        answer, no_answer = answer_shown(run) if with_words else ("", "")
-        unknown = unknown_of(run)
-        children, has_more_children = children_of(run)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "title": f"Run {run.id}",
-            "run": run,
-            "state": state_of(run),
-            "moments": [(name, when(at)) for name, at in moments_of(run) if at],
-            "lease": lease_of(run),
-            "cost": f"{run.cost_micros / 1_000_000:.6f}",
-            "with_words": with_words,
-            "answer": answer,
-            "no_answer": no_answer,
-            "wait": wait_of(run),
-            "sees_requests": sees_requests(request.user),
-            "unknown": unknown,
-            "is_unknown_cut": len(unknown) == MOST_UNKNOWN,
-            "takeovers": takeovers_of(run),
-            "children": [{**it, "pill": status_pill(it["status"])} for it in children],
-            "has_more_children": has_more_children,
-            "is_handed_down": run.loop != ROOT_LOOP and not is_approved_run(run),
-            "page": page_of(run, page_asked(request), with_words=with_words),
             "may_stop": self.has_stop_permission(request)
             and not run.is_ended
             and not run.stop_requested,
             "may_go_on": self.has_go_on_permission(request) and may_be_continued(run),
-            "continued_by": continuations_of(run),
-            "links": links_of(request, run),
+            "links": {
+                "stop": reverse("admin:runs_run_stop", args=[run.id]),
+                "go_on": reverse("admin:runs_run_go_on", args=[run.id]),
+            },
+            **run_context(request, run),
         }
         return TemplateResponse(request, "admin/runs/run/page.html", context)
+
+    def get_urls(self) -> list[Any]:
+        """Each event of a run's chain has a page: it as it is stored."""
+        shown = self.admin_site.admin_view(self.event_view)
+        own = [path("<uuid:run_id>/event/<int:number>/", shown, name="runs_run_event")]
+        urls: list[Any] = super().get_urls()
+        return own + urls
+
+    def event_view(self, request: HttpRequest, run_id: UUID, number: int) -> HttpResponse:
+        """Show one stored event, to be copied; nothing is changed by it."""
+        run = self.get_object(request, str(run_id))
+        is_seen = self.has_view_permission(request, run) and request.user.has_perm(VIEW_EVENTS)
+        if request.method not in {"GET", "HEAD"} or not is_seen:
+            raise PermissionDenied
+        with_words = request.user.has_perm(READ_WORDS)
+        event = raw_event(run, min(number, LAST), with_words=with_words) if run else None
+        if run is None or event is None:
+            raise Http404(f"No event {number} is kept of this run's chain.")
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": f"Event {number}",
+            "run": run,
+            "event": event,
+        }
+        return TemplateResponse(request, "admin/runs/run/event.html", context)
 
     @action(description="Go on from it", permissions=["go_on"], url_path="go-on")
     def go_on(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -346,50 +344,3 @@ def stop_told(chosen: list[Run], runs: list[Run]) -> list[str]:
             f"More than {MOST_STOPPED} were chosen: these are the oldest {MOST_STOPPED}; stop the others after them."
         )
     return told
-
-
-def state_of(run: Run) -> SafeString:
-    """Return a run's status in words."""
-    if run.stop_requested and not run.is_ended:
-        return pill(f"{run.status}, asked to stop", WARN)
-    return status_pill(run.status)
-
-
-def status_pill(status: str) -> SafeString:
-    """Return a status as it is shown."""
-    return pill(status, STATES.get(RunStatus(status), QUIET))
-
-
-def moments_of(run: Run) -> tuple[tuple[str, Any], ...]:
-    """Return the times that stand on a head, by what they are."""
-    return (
-        ("Started", run.created_at),
-        ("Taken last", run.taken_at),
-        ("Ended", run.ended_at),
-        ("Not before", None if run.is_ended else run.not_before),
-    )
-
-
-def links_of(request: HttpRequest, run: Run) -> dict[str, str]:
-    """Return where the page leads, as far as the user may follow."""
-    user = request.user
-    found = {
-        "stop": reverse("admin:runs_run_stop", args=[run.id]),
-        "go_on": reverse("admin:runs_run_go_on", args=[run.id]),
-    }
-    if user.has_perm("audit.view_auditrow"):
-        found["audit"] = f"{reverse('admin:audit_auditrow_changelist')}?q={run.id}"
-    if user.has_perm("events.view_runevent"):
-        found["events"] = f"{reverse('console-events')}?q={run.id}"
-    if user.has_perm("runs.view_call"):
-        found["calls"] = f"{reverse('admin:runs_call_changelist')}?doubt=all&q={run.id}"
-    if run.entry in WITH_ARRIVALS and run.parent_id is None:
-        found["arrival"] = reverse("admin:entry_arrival_change", args=[run.id])
-        found["deliveries"] = f"{reverse('admin:entry_delivery_changelist')}?q={run.id}"
-    return found
-
-
-def page_asked(request: HttpRequest) -> int:
-    """Return the page of steps that is asked for, the first for what is no number."""
-    text = request.GET.get("steps", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 1

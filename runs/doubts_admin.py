@@ -27,7 +27,7 @@ from runs.decisions import NOT_SENT, decision_told, fate_told, requests_of, sett
 from runs.doubts import Doubt, arguments_of, doubt_of
 from runs.filters import ByDoubt, newest_calls
 from runs.models import Call, Run
-from runs.run_page import place_of, shown_words
+from runs.run_page import place_of
 from runs.settle_by_person import (
     Said,
     has_reader,
@@ -36,6 +36,7 @@ from runs.settle_by_person import (
     look_again,
     result_given,
 )
+from runs.shown_words import shown_words
 from runs.wording import FINDINGS, INTENTS, SETTLEMENTS, in_words
 
 FATES = {"done": GOOD, "failed": WARN, "refused": WARN, "held": WARN, "unknown": BAD}

@@ -1,157 +1,123 @@
-"""What the page of one run shows: its steps with their calls, fifty at a time, and what a person has to look at."""
+"""What the page of one run shows: its steps with their calls, fifty at a time, and what a person has to look at.
+
+However long the run, a page asks the database the same number of times and shows no more than so many events.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
-from django.db import connection
-
-from events.words import without_words
+from events.content import whole_number
 from liyagent.agents.sub_agents import SUB_AGENTS
-from liyagent.approvals.models import Approval
-from liyagent.core.tables import visible
 from runs.approved_run import loop_of
-from runs.decisions import NOT_SENT, gate_told, requests_of, settlement_told, with_decision
+from runs.decisions import requests_of
 from runs.head import answer_of
 from runs.models import Call, Run
-from runs.settle_by_person import BY_PERSON
+from runs.relatives import Relative, Relatives, relatives_of
+from runs.run_timeline import Material, ShownStep, lay_out
+from runs.shown_call import ShownCall
+from runs.shown_words import shown_words
+from runs.told_events import LAST, Told, Window, page_with, told_in, window_of
 from runs.unknown import UNKNOWN
-from runs.wording import fact_in_words, fact_named
 
 STEPS_A_PAGE = 50
-MOST_EVENTS = 2000
-MOST_MARKS = 2000
+MOST_EVENTS = 1000
+# Of all sub-agents together, on one page.
+MOST_NESTED = 500
+MOST_MARKS = 1000
 MOST_UNKNOWN = 100
-# Of each word field this much is shown; it is cut in the database, so that a large result is never read whole.
-LONGEST_WORDS = 4000
 LONGEST_ANSWER = 20_000
-
-# From which event on the page's steps are told, and where the next page's begin. No content is read for it.
-STEP_NUMBERS = """
-SELECT number FROM events_runevent WHERE correlation_id = %s AND run_id = %s AND kind = 'step'
-    ORDER BY number OFFSET %s LIMIT %s
-"""
-EVENTS = """
-SELECT number, at, kind, (SELECT jsonb_object_agg(key, CASE WHEN length(value::text) <= %s THEN value
-        ELSE jsonb_build_object('cut', left(value #>> '{}', %s), 'of', length(value #>> '{}')) END)
-        FROM jsonb_each(content::jsonb))::text
-    FROM events_runevent WHERE correlation_id = %s AND run_id = %s AND number >= %s AND number < %s
-    ORDER BY number LIMIT %s
-"""
 MARK_FACTS = (
-    "id", "step", "index", "server", "tool", "fate", "settlement", "step_key", "intent", "attempt", "marked_at",
+    "id", "run_id", "step", "index", "server", "tool", "fate", "settlement", "step_key", "intent", "attempt", "marked_at",
     "settled_at", "late_look_at", "late_finding", "approval_id",
 )  # fmt: skip
+# A sub-agent that took no more steps than this is shown unfolded.
+UNFOLDED_STEPS = 8
 
 
-@dataclass(slots=True, kw_only=True)
-class ShownCall:
-    """One call as the page shows it. `args` and `result` are empty where nobody may read them here.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSub:
+    """A sub-agent's run nested in the call that handed it work, or the run that made an approved call."""
 
-    `held_by` is the gate that put it before a person, `decision` what was said of it, by a person or by a gate.
-    """
-
-    index: int
-    name: str
-    effect: str = ""
-    fate: str = ""
-    settlement: str = ""
-    held_by: str = ""
-    decision: str = ""
-    approval_id: UUID | None = None
-    key: str = ""
-    milliseconds: int | None = None
-    args: str = ""
-    result: str = ""
-    marked_at: datetime | None = None
-    settled_at: datetime | None = None
-    late_look_at: datetime | None = None
-    late_finding: str = ""
-    child: Mapping[str, Any] | None = None
+    run: Relative
+    entries: Sequence[Any]
+    is_cut: bool
 
     @property
-    def is_unknown(self) -> bool:
-        """Whether a person has to look for it."""
-        return self.fate == "unknown" and self.late_finding != "found"
-
-    @property
-    def was_not_sent(self) -> bool:
-        """Whether it certainly never left."""
-        return self.fate in NOT_SENT
-
-    @property
-    def short_key(self) -> str:
-        """The beginning of its step key."""
-        return f"{self.key[:12]}…" if len(self.key) > 13 else self.key
-
-    @property
-    def duration(self) -> str:
-        """How long it took, in words."""
-        if self.milliseconds:
-            return f"{self.milliseconds} ms"
-        if self.was_not_sent:
-            return "-"
-        if self.marked_at and self.settled_at and self.settlement != BY_PERSON:
-            return f"{(self.settled_at - self.marked_at).total_seconds() * 1000:.0f} ms"
-        return "-"
-
-
-@dataclass(slots=True, kw_only=True)
-class ShownStep:
-    """One model step with its calls. `number` is 0 for what was told before the first."""
-
-    number: int
-    at: datetime | None = None
-    facts: dict[str, Any] = field(default_factory=dict)
-    text: str = ""
-    calls: list[ShownCall] = field(default_factory=list)
-    others: list[dict[str, Any]] = field(default_factory=list)
+    def is_unfolded(self) -> bool:
+        """Whether it is short, or something in it wants to be seen."""
+        has_trouble = self.run.status not in {"answered", "running", "queued"}
+        return has_trouble or len(self.entries) <= UNFOLDED_STEPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownPage:
-    """A page of a run's steps. `is_truncated` where it holds more events or marks than are shown."""
+    """A page of a run's timeline. `is_truncated` where it holds more events or marks than are shown."""
 
-    steps: list[ShownStep]
+    entries: Sequence[Any]
     number: int
     pages: int
     is_truncated: bool
 
+    @property
+    def steps(self) -> list[ShownStep]:
+        """The steps of the page, for those who show nothing else."""
+        return [it for it in self.entries if isinstance(it, ShownStep)]
 
-def page_of(run: Run, number: int, *, with_words: bool) -> ShownPage:
-    """Return a page of the run's steps, the nearest there is; words only where they may be read."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Own:
+    """What was read of a page of the run itself."""
+
+    told: Sequence[Told]
+    marks: Sequence[Mapping[str, Any]]
+    shells: range
+    window: Window | None
+    is_truncated: bool
+
+
+def page_of(
+    run: Run,
+    number: int,
+    *,
+    with_words: bool,
+    relatives: Relatives | None = None,
+    broken_at: int | None = None,
+) -> ShownPage:
+    """Return a page of the run's timeline, the nearest there is; words only where they may be read.
+
+    `broken_at`: the event at which the record is broken, marked where it stands.
+    """
     pages = max(1, -(-run.model_steps // STEPS_A_PAGE))
     number = min(max(number, 1), pages)
-    first = (number - 1) * STEPS_A_PAGE + 1
-    steps = {
-        it: ShownStep(number=it)
-        for it in range(first, min(first + STEPS_A_PAGE, run.model_steps + 1))
-    }
-    told = list(_events(run, number))
-    for at, kind, content in told[:MOST_EVENTS]:
-        _add_event(steps, at, kind, content, with_words=with_words)
-    marks = list(
-        Call.objects.filter(run_id=run.id, step__gte=first, step__lt=first + STEPS_A_PAGE)
-        .order_by("step", "index").values(*MARK_FACTS)[: MOST_MARKS + 1]
-    )  # fmt: skip
-    requests = requests_of(mark["approval_id"] for mark in marks)
-    for mark in marks[:MOST_MARKS]:
-        step = steps.setdefault(mark["step"], ShownStep(number=mark["step"]))
-        _add_mark(step, with_decision(mark, requests), requests.get(mark["approval_id"]))
-    for step in steps.values():
-        step.calls.sort(key=lambda it: it.index)
-    _add_children(run, [call for step in steps.values() for call in step.calls])
+    own = _own(run, number, pages)
+    family = relatives if relatives is not None else relatives_of(run)
+    requests = requests_of(it["approval_id"] for it in own.marks)
+    entries = lay_out(
+        Material(
+            told=own.told,
+            marks=own.marks,
+            requests=requests,
+            shells=own.shells,
+            begun=run.taken_at if run.attempt == 1 and number == 1 else None,
+            broken_at=_if_within(broken_at, own),
+        ),
+        with_words=with_words,
+    )
+    is_nested_cut = _nest(run, family, entries, own.window, with_words=with_words)
     return ShownPage(
-        steps=[steps[it] for it in sorted(steps)],
+        entries=entries,
         number=number,
         pages=pages,
-        is_truncated=len(told) > MOST_EVENTS or len(marks) > MOST_MARKS,
+        is_truncated=own.is_truncated or is_nested_cut,
     )
+
+
+def page_of_event(run: Run, number: int) -> int:
+    """Return the page on which an event of the run's chain stands."""
+    return page_with(run, number, steps=STEPS_A_PAGE)
 
 
 def unknown_of(run: Run) -> list[Call]:
@@ -179,99 +145,110 @@ def answer_shown(run: Run) -> tuple[str, str]:
     ), ""
 
 
-def shown_words(value: Any) -> str:
-    """Return words as a page shows them: what is invisible written out, what was cut or not kept said."""
-    if isinstance(value, Mapping) and set(value) == {"sha256", "bytes"}:
-        return f"(not kept: {value['bytes']} bytes; this agent is recorded without words)"
-    if isinstance(value, Mapping) and set(value) == {"cut", "of"}:
-        cut = visible(str(value["cut"]))
-        return f"{cut}\n(cut: the first {len(str(value['cut']))} of {value['of']} characters)"
-    if isinstance(value, str):
-        return visible(value)
-    return "" if value is None else visible(json.dumps(value, indent=1, ensure_ascii=False))
-
-
-def _events(run: Run, number: int) -> Iterator[tuple[datetime, str, dict[str, Any]]]:
-    place = (run.correlation_id, run.id)
-    with connection.cursor() as cursor:
-        offset = (number - 1) * STEPS_A_PAGE
-        cursor.execute(STEP_NUMBERS, [*place, offset, STEPS_A_PAGE + 1])
-        numbers = [row[0] for row in cursor.fetchall()]
-        if not numbers and number > 1:
-            return
-        first = numbers[0] if number > 1 else 0
-        last = numbers[STEPS_A_PAGE] if len(numbers) > STEPS_A_PAGE else 1 << 62
-        cursor.execute(EVENTS, [LONGEST_WORDS, LONGEST_WORDS, *place, first, last, MOST_EVENTS + 1])
-        for _, at, kind, content in cursor.fetchall():
-            yield at, kind, json.loads(content) if content else {}
-
-
-def _add_event(
-    steps: dict[int, ShownStep],
-    at: datetime,
-    kind: str,
-    content: dict[str, Any],
-    *,
-    with_words: bool,
-) -> None:
-    place = content.get("step")
-    number = (
-        place if isinstance(place, int) else max(steps, default=0) if kind == "run.ended" else 0
-    )
-    step = steps.setdefault(number, ShownStep(number=number))
-    told = content if with_words else without_words(content)
-    if kind == "step":
-        step.at, step.facts = at, told
-        step.text = shown_words(told.get("text"))
-    elif kind == "tool.call":
-        step.calls.append(_call_of(told, at))
-    else:
-        shown = {
-            fact_named(kind, name): shown_words(fact_in_words(name, value))
-            for name, value in told.items()
-            if name not in {"withheld", "step"}
-        }
-        step.others.append({"at": at, "kind": kind, "facts": shown})
-
-
-def _call_of(told: Mapping[str, Any], at: datetime) -> ShownCall:
-    return ShownCall(
-        index=told["index"],
-        name=visible(f"{told['server']}/{told['tool']}"),
-        effect=told["effect"],
-        fate=told["fate"],
-        settlement=settlement_told(fate=told["fate"], settlement=told["settlement"]),
-        decision=gate_told(
-            fate=told["fate"], posture=told.get("posture", ""), gate=told.get("gate") or ""
-        ),
-        key=told.get("key") or "",
-        milliseconds=told.get("ms"),
-        args=shown_words(told.get("args")),
-        result=shown_words(told.get("result")),
-        settled_at=at,
+def _own(run: Run, number: int, pages: int) -> _Own:
+    window = window_of(run, number, steps=STEPS_A_PAGE)
+    told: list[Told] = []
+    if window is not None:
+        # The step with which the next page begins says which steps are of this one.
+        told = told_in(
+            run.correlation_id,
+            [run.id],
+            window._replace(last=min(window.last + 1, LAST)),
+            limit=MOST_EVENTS + 2,
+        )
+    following = told.pop() if window and told and told[-1].number == window.last else None
+    shells = _steps_of(run, number, pages, told, following)
+    marks = _marks(run_id=run.id, step__gte=shells.start, step__lt=shells.stop)
+    return _Own(
+        told=told[:MOST_EVENTS],
+        marks=marks[:MOST_MARKS],
+        shells=shells,
+        window=window,
+        is_truncated=len(told) > MOST_EVENTS or len(marks) > MOST_MARKS,
     )
 
 
-def _add_children(run: Run, calls: Sequence[ShownCall]) -> None:
-    """Put each child beside the call that it works on, or that it made once that was approved; asked where one may be."""
-    by_key = {it.key: it for it in calls if it.key and it.name.startswith(SUB_AGENTS)}
-    by_key |= {loop_of(it.approval_id): it for it in calls if it.approval_id}
-    if not by_key:
-        return
-    children = Run.objects.filter(correlation_id=run.correlation_id, loop__in=list(by_key))
-    for child in children.values("id", "loop", "status")[:MOST_MARKS]:
-        by_key[child["loop"]].child = child
+def _steps_of(
+    run: Run, number: int, pages: int, told: Sequence[Told], following: Told | None
+) -> range:
+    """Which steps are of this page: those that its events tell of, and those between for which there is no event."""
+    first = (number - 1) * STEPS_A_PAGE + 1
+    steps = [whole_number(it.content.get("step")) for it in told if it.kind == "step"]
+    if not steps:
+        return range(first, min(first + STEPS_A_PAGE, run.model_steps + 1))
+    low = min(steps) if number > 1 else 1
+    high = max(steps)
+    if following is not None:
+        high = max(high, whole_number(following.content.get("step")) - 1)
+    elif number == pages:
+        high = max(high, run.model_steps)
+    return range(low, min(high, low + 2 * STEPS_A_PAGE) + 1)
 
 
-def _add_mark(step: ShownStep, mark: Mapping[str, Any], request: Approval | None) -> None:
-    """What a mark's row tells stands over what its event told: the row is what settles."""
-    call = next((it for it in step.calls if it.index == mark["index"]), None)
-    if call is None:
-        call = ShownCall(index=mark["index"], name=visible(f"{mark['server']}/{mark['tool']}"))
-        step.calls.append(call)
-    call.effect, call.fate, call.settlement = "write", mark["fate"], mark["settlement"]
-    call.key = mark["step_key"]
-    call.marked_at, call.settled_at = mark["marked_at"], mark["settled_at"]
-    call.late_look_at, call.late_finding = mark["late_look_at"], mark["late_finding"]
-    if request is not None:
-        call.held_by, call.decision, call.approval_id = request.gate, mark["decision"], request.id
+def _nest(
+    run: Run, family: Relatives, entries: Sequence[Any], window: Window | None, *, with_words: bool
+) -> bool:
+    """Put each sub-agent's run into the call that it works on; say whether more of them is told than is shown."""
+    calls = _calls_in(entries)
+    children = _attached(calls, family)
+    below = [it for it in family.below({it.id for it in children.values()}) if it != run.id]
+    if not below:
+        return False
+    first = window.first if window else 0
+    told = told_in(run.correlation_id, below, Window(first, LAST), limit=MOST_NESTED + 1)
+    marks = _marks(run_id__in=below)
+    requests = requests_of(it["approval_id"] for it in marks)
+    is_cut = len(told) > MOST_NESTED
+
+    def add(asking: Sequence[ShownCall], found: Mapping[str, Relative]) -> None:
+        for call in asking:
+            child = found.get(call.key) or found.get(loop_of(call.approval_id))
+            if child is None or child.id == run.id:
+                continue
+            own = [it for it in told[:MOST_NESTED] if it.run_id == child.id]
+            nested = lay_out(
+                Material(
+                    told=own,
+                    marks=[it for it in marks[:MOST_MARKS] if it["run_id"] == child.id],
+                    requests=requests,
+                ),
+                with_words=with_words,
+            )
+            has_end = any(it.kind == "run.ended" for it in own)
+            call.sub = ShownSub(run=child, entries=nested, is_cut=is_cut and not has_end)
+            below_it = _calls_in(nested)
+            # Only what is its own child may be nested in it, so that this ends.
+            add(
+                below_it,
+                {
+                    k: it
+                    for k, it in _attached(below_it, family).items()
+                    if it.parent_id == child.id
+                },
+            )
+
+    add(calls, children)
+    return is_cut
+
+
+def _attached(calls: Sequence[ShownCall], family: Relatives) -> dict[str, Relative]:
+    """The run that works on each call, by the key that both name."""
+    by_loop = family.by_loop()
+    keys = {it.key for it in calls if it.key and it.name.startswith(SUB_AGENTS)}
+    keys |= {loop_of(it.approval_id) for it in calls if it.approval_id}
+    return {it: by_loop[it] for it in keys if it in by_loop}
+
+
+def _calls_in(entries: Sequence[Any]) -> list[ShownCall]:
+    return [call for it in entries if isinstance(it, ShownStep) for call in it.calls]
+
+
+def _marks(**chosen: Any) -> list[dict[str, Any]]:
+    rows = Call.objects.filter(**chosen).order_by("step", "index")
+    return list(rows.values(*MARK_FACTS)[: MOST_MARKS + 1])
+
+
+def _if_within(number: int | None, own: _Own) -> int | None:
+    if number is None or own.window is None:
+        return None
+    return number if own.window.first <= number < own.window.last else None

@@ -13,13 +13,13 @@ from liyagent.approvals.pages import text_page
 from liyagent.approvals.shown import shortened
 from liyagent.core.errors import LiyagentError
 from liyagent.gateway.outcome import Fate
-from runs.admin import state_of
 from runs.approved_run import loop_of
 from runs.checkpoint import START, sealer_of
 from runs.head import BODIES
 from runs.late_look import FOUND
 from runs.models import Call, Part, Run, RunStatus
 from runs.run_page import place_of
+from runs.states import state_of
 from runs.unknown import unknown_calls
 
 MOST_UNKNOWN = 20

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from runs.admin import status_pill
 from runs.go_on import continuations_of, may_be_continued
 from runs.models import Run, RunStatus
 from runs.run_page import STEPS_A_PAGE, answer_shown, page_of
+from runs.states import status_pill
 
 SAID = {
     RunStatus.QUEUED: "It is queued: the next process with a free place takes it.",
