@@ -169,7 +169,7 @@ def test_a_place_that_no_page_named_is_bad_input(name: str, auditor: Api, agent:
 
 def test_missions_are_listed_newest_first_in_pages(auditor: Api, agent: Agent) -> None:
     for number in range(5):
-        record("test.row", actor="ann", mission=f"INC-{number}")
+        record("test.row", actor="ann", mission=f"INC-{number}", request_id="req-1")
     seen: list[str] = []
     address = "/api/missions?limit=2"
     while address:

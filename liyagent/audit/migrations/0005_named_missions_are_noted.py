@@ -2,7 +2,8 @@
 
 from django.db import migrations
 
-# What stands in where nobody named a mission is noted nowhere: the correlation id, or the id of the request.
+# What stands in where nobody named a mission is noted nowhere: the correlation id, the id of the request, or that of the
+# process which does something for neither.
 NOTED = """
 CREATE FUNCTION audit_note_mission() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -10,7 +11,8 @@ BEGIN
     RETURN NULL;
 END $$;
 CREATE TRIGGER audit_notes_mission AFTER INSERT ON audit_auditrow FOR EACH ROW
-    WHEN (NEW.mission <> '' AND NEW.mission IS DISTINCT FROM NEW.correlation_id::text AND NEW.mission <> NEW.request_id)
+    WHEN (NEW.mission <> '' AND NEW.mission IS DISTINCT FROM NEW.correlation_id::text AND NEW.mission <> NEW.request_id
+        AND (NEW.request_id <> '' OR NEW.correlation_id IS NOT NULL))
     EXECUTE FUNCTION audit_note_mission();
 """
 BACK = """

@@ -135,5 +135,5 @@ def _links(request: HttpRequest, mission: str) -> list[tuple[str, str]]:
         found.append(("Its requests", f"{address}?{urlencode({'q': mission})}"))
     if request.user.has_perm("audit.view_auditrow"):
         address = reverse("admin:audit_auditrow_changelist")
-        found.append(("Its audit rows", f"{address}?{urlencode({'q': mission})}"))
+        found.append(("Its audit rows", f"{address}?{urlencode({'mission': mission})}"))
     return found

@@ -14,7 +14,7 @@ from missions.models import Mission
 from tests.databases import FreshDatabase
 
 LOCK_WAIT = "SET lock_timeout = '50ms'"
-ADD = "SELECT liyagent_audit('test', %s, %s, NULL, NULL, '', '{}'::jsonb)"
+ADD = "SELECT liyagent_audit('test', %s, %s, NULL, NULL, 'req-2', '{}'::jsonb)"
 
 
 def age(seconds: int) -> None:
@@ -47,12 +47,12 @@ def test_what_stands_in_for_a_mission_is_noted_nowhere(fresh_db: FreshDatabase) 
 
 
 def test_last_seen_moves_on_once_it_is_a_minute_old(fresh_db: FreshDatabase) -> None:
-    record("test", actor="ann", mission="INC-1")
+    record("test", actor="ann", mission="INC-1", request_id="req-1")
     first = Mission.objects.get()
-    record("test", actor="kim", mission="INC-1")
+    record("test", actor="kim", mission="INC-1", request_id="req-1")
     assert Mission.objects.get().last_seen == first.last_seen
     age(61)
-    record("test", actor="kim", mission="INC-1")
+    record("test", actor="kim", mission="INC-1", request_id="req-1")
     mission = Mission.objects.get()
     assert mission.last_seen > first.last_seen
     assert (mission.first_seen, mission.first_by) == (first.first_seen, "ann")
@@ -62,19 +62,19 @@ def test_nobody_waits_for_another_who_notes_the_same_mission(fresh_db: FreshData
     with psycopg.connect(fresh_db.url, autocommit=True) as other:
         other.execute(LOCK_WAIT)
         with transaction.atomic():
-            record("test", actor="ann", mission="INC-1")
+            record("test", actor="ann", mission="INC-1", request_id="req-1")
             other.execute(ADD, ["kim", "INC-1"])
         assert Mission.objects.get().first_by == "ann"
         age(61)
         with transaction.atomic():
-            record("test", actor="ann", mission="INC-1")
+            record("test", actor="ann", mission="INC-1", request_id="req-1")
             other.execute(ADD, ["kim", "INC-1"])
 
 
 def test_a_mission_whose_row_was_undone_is_noted_by_the_next(fresh_db: FreshDatabase) -> None:
     with psycopg.connect(fresh_db.url, autocommit=True) as other:
         with transaction.atomic():
-            record("test", actor="ann", mission="INC-1")
+            record("test", actor="ann", mission="INC-1", request_id="req-1")
             other.execute(ADD, ["kim", "INC-1"])
             transaction.set_rollback(True)
         assert not Mission.objects.exists()
