@@ -24,7 +24,7 @@ from events.models import PurgeCertificate, Root
 from events.root_log import HeadLeaf, RootLog, leaves_of, unpacked_certificates, unpacked_heads
 from events.roots import BEFORE_ALL, EMPTY_TREE, database_id, digest_of
 from events.signing import is_signed, signing_keys
-from events.verify_pack import Refused, batch_leaf, check_statement, signed_root
+from events.verify_pack import Refused, batch_leaf, check_root, signed_root
 from liyagent.core.canonical import NotCanonical, canonical
 
 CHECK = "roots"
@@ -122,9 +122,8 @@ class _Walk:
 
     def _wrong_with(self, root: Root) -> str | None:
         try:
-            statement = orjson.loads(root.statement)
-            check_statement(statement)
-            signatures = orjson.loads(root.signatures)
+            statement, signatures = orjson.loads(root.statement), orjson.loads(root.signatures)
+            check_root({"signatures": signatures, "statement": statement})
             is_same = canonical(statement).decode() == root.statement
         except (ValueError, Refused, NotCanonical):
             return "malformed"

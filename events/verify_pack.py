@@ -20,25 +20,44 @@ from typing import Any, BinaryIO
 
 PACK_DOMAIN, ROOT_DOMAIN, EVENT_DOMAIN = "liyagent/pack/v1", "liyagent/root/v1", "liyagent/event/v1"
 HEAD_LEAF, BATCH_LEAF = b"liyagent/leaf/head/v1\x00", b"liyagent/leaf/batch/v1\x00"
-SEPARATOR = "\x1f"
-LONGEST_LINE = 64 << 20
-MOST_PATH, MOST_SIGNATURES = 64, 8
-MOST_NUMBER, MOST_MICROSECONDS = 1 << 62, 1 << 57
-LEAF_PREFIX, NODE_PREFIX = b"\x00", b"\x01"
-FIRST_LINE = {"about": dict, "database": str, "pack": str, "without_events": int}
+LEAF_PREFIX, NODE_PREFIX, SEPARATOR = b"\x00", b"\x01", "\x1f"
+LONGEST_LINE, LONGEST_LIST, MOST_NUMBER, MOST_MICROSECONDS = 64 << 20, 64, 1 << 62, 1 << 57
 
+# Forms: a pattern for text, `int` for 0 and more, a table for an object, a list for many of one form, a tuple for each place.
 UUID_FORM = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 HASH_FORM = re.compile(r"[0-9a-f]{64}")
 SIGNATURE_FORM = re.compile(r"[0-9a-f]{128}")
 MISSION_FORM = re.compile(r"[!-~]{1,128}")
+MISSING_FORM = re.compile(r'"missing":([0-9]{1,9})')
+STATEMENT_FORM = {
+    **dict.fromkeys(("at", "epoch", "number"), int),
+    **dict.fromkeys(("log", "previous", "public"), HASH_FORM),
+    "accepted": object,
+    "batch": {"certificates": int, "heads": int, "root": HASH_FORM},
+    "database": UUID_FORM,
+    "domain": re.compile(ROOT_DOMAIN),
+    "system": str,
+    "totals": dict.fromkeys(("events", "heads", "purged_events", "purged_heads"), int),
+}
+ROOT_FORM = {"signatures": [(HASH_FORM, SIGNATURE_FORM)], "statement": STATEMENT_FORM}
+CHAIN_FORM: dict[str, Any] = dict.fromkeys(("batch", "batch_size", "count", "index"), int)
+CHAIN_FORM |= {"correlation_id": UUID_FORM, "hash": HASH_FORM}
+CHAIN_FORM |= {"log_path": [HASH_FORM], "path": [HASH_FORM]}
+EVENT_FORM = (int, UUID_FORM, int, str, str, str, str, HASH_FORM)
+HEADER_FORM = {"about": dict, "database": UUID_FORM, "pack": str, "without_events": int}
+END_FORM: dict[str, Any] = {"chains": int, "events": int, "public": HASH_FORM}
+END_FORM |= {"sha256": HASH_FORM, "signature": SIGNATURE_FORM}
+OLDER_FORM = {"older": ROOT_FORM, "path": [HASH_FORM]}
 
-# Ed25519: the field, the order of its base point, the curve's constant.
-P = 2**255 - 19
-L = 2**252 + 27742317777372353535851937790883648493
+# Ed25519: the field, the order of its base point, the curve's constant, the base point.
+P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, P - 2, P) % P
 ROOT_OF_MINUS_ONE = pow(2, (P - 1) // 4, P)
+X = 15112221349535400772501151409588531511454012693041857206046113283949847762202
+Y = 46316835694926478169428394003475163141307993866256225615783033603165251855960
 POINT_BYTES = 32
 Point = tuple[int, int, int, int]
+BASE: Point = (X, Y, 1, X * Y % P)
 
 
 class Refused(Exception):
@@ -56,7 +75,7 @@ class Pins:
 
 @dataclass(slots=True)
 class Told:
-    """What a pack shows, beside that it holds."""
+    """What a pack, or an exported root, shows beside that it holds."""
 
     subject: str = ""
     root: dict[str, Any] = field(default_factory=dict)
@@ -71,30 +90,26 @@ class Told:
 
     def line(self) -> str:
         """Return it as one line."""
-        root = self.root
+        root, others = self.root, ", ".join(self.signed_also_by)
         at = datetime.fromtimestamp(root["at"] // 1_000_000, UTC)
-        parts = [
-            f"root {root['number']} of {at:%Y-%m-%dT%H:%M:%SZ}, database {root['database']}, signed by {root['public']}"
+        said = [
+            self.subject
+            and f"{self.subject}: {self.events} events in {self.chains} chains, intact, {self.ended} runs ended",
+            self.missing and f"{self.missing} events MISSING, as gaps tell",
+            self.without_events and f"{self.without_events} chains WITHOUT EVENTS left out",
+            f"root {root['number']} of {at:%Y-%m-%dT%H:%M:%SZ}, database {root['database']}",
+            f"signed by {root['public']}",
+            others and f"also signed by {others}",
+            self.since and f"grown out of root {self.since}",
+            self.is_put_back and "THE DATABASE WAS PUT BACK between the two",
         ]
-        if self.signed_also_by:
-            parts.append(f"also signed by {', '.join(self.signed_also_by)}")
-        if self.since:
-            parts.append(f"grown out of root {self.since}")
-        if self.is_put_back:
-            parts.append("THE DATABASE WAS PUT BACK between the two")
-        if not self.subject:
-            return "; ".join(parts)
-        gaps = f", {self.missing} MISSING by their own notes" if self.missing else ""
-        if self.without_events:
-            gaps += f", {self.without_events} chains WITHOUT EVENTS left out"
-        found = f"{self.subject}: {self.events} events in {self.chains} chains, intact{gaps}, {self.ended} runs ended"
-        return "; ".join([found, *parts])
+        return "; ".join(str(it) for it in said if it)
 
 
 def check(lines: Iterable[bytes], pins: Pins) -> Told:
     """Return what a pack, or an exported root, shows. Raises `Refused`, and nothing else whatever it is given."""
     try:
-        return _Reader(pins).read(lines)
+        return _Reader(iter(lines), pins).read()
     except RecursionError:
         raise Refused("it is nested too deeply for a pack") from None
 
@@ -102,49 +117,49 @@ def check(lines: Iterable[bytes], pins: Pins) -> Told:
 class _Reader:
     """Reads line by line, in bounded memory; signatures are looked at last, since they cost most."""
 
-    def __init__(self, pins: Pins) -> None:
-        self.pins = pins
-        self.told = Told()
-        self.all = hashlib.sha256()
+    def __init__(self, lines: Iterator[bytes], pins: Pins) -> None:
+        self.lines, self.pins, self.told = lines, pins, Told()
+        self.all, self.before = hashlib.sha256(), ""
         self.signed: list[tuple[str, bytes, str]] = []
         self.seen: set[str] = set()
 
-    def read(self, lines: Iterable[bytes]) -> Told:
-        at = iter(lines)
-        first = self._next(at, "there is nothing in it")
-        if set(first) == {"root"}:
-            self._take_root(first["root"])
-            if next(at, None) is not None:
-                raise Refused("something follows the root")
-            return self._judged()
-        self._take_header(first)
-        second = self._next(at, "the pack is cut off before its root")
-        if set(second) != {"root"}:
-            raise Refused("the pack's second line is no root")
-        self._take_root(second["root"])
-        if self.told.root["database"] != self.database:
+    def read(self) -> Told:
+        line = self._next("there is nothing in it")
+        if set(line) == {"root"}:
+            self._take_root(line["root"])
+        else:
+            self._take_pack(line)
+        if next(self.lines, None) is not None:
+            raise Refused("something follows its end: it was doubled, or added to")
+        for public, message, signature in self.signed:
+            if not verify_signature(bytes.fromhex(public), message, bytes.fromhex(signature)):
+                raise Refused(f"a signature of key {public} does not hold")
+        return self.told
+
+    def _take_pack(self, header: dict[str, Any]) -> None:
+        self._take_header(header)
+        line = self._next("the pack is cut off before its root")
+        self._take_root(line.get("root"))
+        if self.told.root["database"] != header["database"]:
             raise Refused(f"its root is of another database, {self.told.root['database']}")
-        line = self._next(at, "the pack is cut off after its root")
-        if set(line) == {"older", "path"}:
+        line = self._next("the pack is cut off after its root")
+        if "older" in line:
             self._take_older(line)
-            line = self._next(at, "the pack is cut off before its first chain")
+            line = self._next("the pack is cut off before its first chain")
         elif self.pins.root is not None:
             raise Refused("it does not show that it has grown out of the root that you hold")
         while set(line) == {"chain"}:
-            line = self._take_chain(line["chain"], at)
-        self._take_end(line, before=self.before)
-        if next(at, None) is not None:
-            raise Refused("something follows the pack's end: it was doubled or added to")
-        return self._judged()
+            line = self._take_chain(line["chain"])
+        self._take_end(line.get("end"))
 
-    def _next(self, at: Iterator[bytes], if_none: str) -> dict[str, Any]:
-        raw = next(at, None)
+    def _next(self, if_none: str) -> dict[str, Any]:
+        raw = next(self.lines, None)
         if raw is None:
             raise Refused(if_none)
-        self.before = self.all.copy()
-        self.all.update(raw)
         if not raw.endswith(b"\n"):
             raise Refused("the pack is cut off in the middle of a line")
+        self.before = self.all.hexdigest()
+        self.all.update(raw)
         try:
             value = json.loads(raw)
             is_same = canonical(value) + b"\n" == raw
@@ -154,265 +169,160 @@ class _Reader:
             raise Refused("a line of it is not as it was written: it was changed")
         return value
 
-    def _take_header(self, line: dict[str, Any]) -> None:
-        _shape(line, FIRST_LINE, "first line")
-        if line["pack"] != PACK_DOMAIN:
+    def _take_header(self, header: dict[str, Any]) -> None:
+        if not fits(header, HEADER_FORM) or header["pack"] != PACK_DOMAIN:
             raise Refused("it is no evidence pack of this form")
-        about = line["about"]
-        self.run = about.get("run") if set(about) == {"run"} else None
-        self.mission = about.get("mission") if set(about) == {"mission"} else None
-        if not (_is(UUID_FORM, self.run) or _is(MISSION_FORM, self.mission)):
+        about = header["about"]
+        self.run = about["run"] if fits(about, {"run": UUID_FORM}) else ""
+        self.mission = about["mission"] if fits(about, {"mission": MISSION_FORM}) else ""
+        if not (self.run or self.mission):
             raise Refused("the pack's first line names neither a run nor a mission")
         self.told.subject = f"run {self.run}" if self.run else f"mission {self.mission}"
-        self.told.without_events = _number(line["without_events"], "first line")
-        self.database = line["database"]
+        self.told.without_events = header["without_events"]
 
     def _take_root(self, root: Any) -> None:
-        statement = self._take_statement(root, "root")
-        self.told.root = statement
-        others = [public for public, _ in root["signatures"]][1:]
-        self.told.signed_also_by = others
-        if self.pins.database and statement["database"] != self.pins.database:
+        self.told.root = statement = self._statement(root, "root")
+        self.told.signed_also_by = [public for public, _ in root["signatures"][1:]]
+        if self.pins.database not in {"", statement["database"]}:
             raise Refused(f"it is of another database, {statement['database']}")
 
-    def _take_statement(self, root: Any, name: str) -> dict[str, Any]:
-        _shape(root, {"signatures": list, "statement": dict}, name)
-        statement = root["statement"]
-        check_statement(statement, name)
-        publics: list[str] = []
-        for it in root["signatures"]:
-            if type(it) is not list or len(it) != 2 or not _is(HASH_FORM, it[0]):
-                raise Refused(f"the signatures of the {name} have not their form")
-            if not _is(SIGNATURE_FORM, it[1]):
-                raise Refused(f"the signatures of the {name} have not their form")
-            publics.append(it[0])
-            self.signed.append((it[0], signed_root(statement), it[1]))
-        is_one_each = len(set(publics)) == len(publics) <= MOST_SIGNATURES
-        if not publics or publics[0] != statement["public"] or not is_one_each:
+    def _statement(self, root: Any, name: str) -> dict[str, Any]:
+        check_root(root, name)
+        statement: dict[str, Any] = root["statement"]
+        publics = [public for public, _ in root["signatures"]]
+        if publics[:1] != [statement["public"]] or len(set(publics)) != len(publics):
             raise Refused(f"the {name} is not signed by the key that it names")
         if self.pins.keys.isdisjoint(publics):
             raise Refused(f"the {name} is signed by another key, {publics[0]}")
+        self.signed += [(public, signed_root(statement), it) for public, it in root["signatures"]]
         return statement
 
     def _take_older(self, line: dict[str, Any]) -> None:
-        older, newer = self._take_statement(line["older"], "older root"), self.told.root
-        kept = self.pins.root
-        if kept is not None and canonical(older) != canonical(kept):
+        if not fits(line, OLDER_FORM):
+            raise Refused("the older root has not its form")
+        older, newer = self._statement(line["older"], "older root"), self.told.root
+        if self.pins.root is not None and canonical(older) != canonical(self.pins.root):
             raise Refused("the older root that it has grown out of is not the one that you hold")
         if older["database"] != newer["database"]:
             raise Refused(f"its older root is of another database, {older['database']}")
-        self.told.is_put_back = older["epoch"] != newer["epoch"]
-        path = _path(line["path"], "older root")
-        if not is_consistent(
-            (older["number"], bytes.fromhex(older["log"])),
-            (newer["number"], bytes.fromhex(newer["log"])),
-            path,
-        ):
-            why = ": the database was put back since, as it tells" if self.told.is_put_back else ""
+        self.told.since, self.told.is_put_back = older["number"], older["epoch"] != newer["epoch"]
+        old, new = ((it["number"], bytes.fromhex(it["log"])) for it in (older, newer))
+        if not is_consistent(old, new, _path(line["path"])):
+            why = ": the database was put back since" if self.told.is_put_back else ""
             raise Refused(f"its root has not grown out of root {older['number']}{why}")
-        self.told.since = older["number"]
 
-    def _take_chain(self, chain: Any, at: Iterator[bytes]) -> dict[str, Any]:
+    def _take_chain(self, chain: Any) -> dict[str, Any]:
         """Read a chain's proofs and its events; return the line behind them."""
-        form = {
-            **dict.fromkeys(("batch", "batch_size", "count", "index"), int),
-            **dict.fromkeys(("correlation_id", "hash"), str),
-            **dict.fromkeys(("log_path", "path"), list),
-        }
-        _shape(chain, form, "chain")
-        name = chain["correlation_id"]
-        if not _is(UUID_FORM, name) or not _is(HASH_FORM, chain["hash"]):
+        if not fits(chain, CHAIN_FORM):
             raise Refused("a chain has not its form")
+        name, count = chain["correlation_id"], chain["count"]
         if name in self.seen:
             raise Refused(f"the chain {name} stands twice")
         self.seen.add(name)
         self._check_place(chain)
-        events = _Events(correlation_id=name)
-        line = self._next(at, f"the pack is cut off in the chain {name}")
+        events = _Events(name, self.told)
+        line = self._next(f"the pack is cut off in the chain {name}")
         while set(line) == {"event"}:
             events.take(line["event"])
-            line = self._next(
-                at, f"the pack is cut off in the chain {name}, behind event {events.number}"
-            )
-        if events.number < chain["count"]:
-            raise Refused(
-                f"the chain {name} is cut off: it ends with event {events.number} of {chain['count']}"
-            )
-        if events.number > chain["count"] or events.hash.hex() != chain["hash"]:
+            line = self._next(f"the pack is cut off in the chain {name}, at event {events.number}")
+        if events.number < count:
+            raise Refused(f"the chain {name} is cut off: it ends with {events.number} of {count}")
+        if events.number > count or events.hash.hex() != chain["hash"]:
             raise Refused(f"the chain {name} does not end as its root says")
-        is_asked = self.run in events.runs if self.run else self.mission in events.missions
-        if not is_asked:
+        if (self.run or self.mission) not in (events.runs if self.run else events.missions):
             raise Refused(f"the chain {name} has nothing of the {self.told.subject}")
         self.told.chains += 1
-        self.told.events += events.number
-        self.told.missing += events.missing
-        self.told.ended += events.ended
         return line
 
     def _check_place(self, chain: dict[str, Any]) -> None:
         """The chain's end is a leaf of its batch, and the batch one of the log whose root is signed."""
-        name, root = chain["correlation_id"], self.told.root
-        count, batch = _number(chain["count"], "chain"), _number(chain["batch"], "chain")
-        leaf = head_leaf(bytes.fromhex(name.replace("-", "")), count, bytes.fromhex(chain["hash"]))
-        found = root_by_inclusion(
-            leaf,
-            index=_number(chain["index"], "chain"),
-            size=_number(chain["batch_size"], "chain"),
-            path=_path(chain["path"], "chain"),
-        )
-        if found is None or not 1 <= batch <= root["number"]:
+        name, number, size = chain["correlation_id"], chain["batch"], chain["batch_size"]
+        chain_id, digest = (bytes.fromhex(it.replace("-", "")) for it in (name, chain["hash"]))
+        leaf, path = head_leaf(chain_id, chain["count"], digest), _path(chain["path"])
+        batch = root_by_inclusion(leaf, index=chain["index"], size=size, path=path)
+        if batch is None or not 1 <= number <= self.told.root["number"]:
             raise Refused(f"the chain {name} has no place in a batch")
-        log = root_by_inclusion(
-            batch_leaf(batch, chain["batch_size"], found),
-            index=batch - 1,
-            size=root["number"],
-            path=_path(chain["log_path"], "chain"),
-        )
-        if log is None or log.hex() != root["log"]:
-            raise Refused(
-                f"the chain {name} does not stand so under the root: it was changed, or is another's"
-            )
+        leaf, path = batch_leaf(number, size, batch), _path(chain["log_path"])
+        last = self.told.root["number"]
+        log = root_by_inclusion(leaf, index=number - 1, size=last, path=path)
+        if log is None or log.hex() != self.told.root["log"]:
+            raise Refused(f"the chain {name} does not stand so under the root: one was changed")
 
-    def _take_end(self, line: dict[str, Any], *, before: Any) -> None:
-        if set(line) != {"end"}:
+    def _take_end(self, end: Any) -> None:
+        if not fits(end, END_FORM):
             raise Refused("the pack has a line that belongs to none of its parts")
-        end = line["end"]
-        form = {"chains": int, "events": int, "public": str, "sha256": str, "signature": str}
-        _shape(end, form, "last line")
-        if (end["chains"], end["events"]) != (self.told.chains, self.told.events):
-            raise Refused(
-                f"the pack has {self.told.chains} chains and {self.told.events} events, not {end['chains']} and "
-                f"{end['events']} as it says: some are missing or added"
-            )
+        here, told = (self.told.chains, self.told.events), (end["chains"], end["events"])
+        if here != told:
+            raise Refused(f"it has {here} chains and events, not {told}: some are missing or added")
         if not self.told.chains or (self.run and self.told.chains != 1):
             raise Refused("the pack has not the chains that it is about")
-        if end["sha256"] != before.hexdigest():
+        if end["sha256"] != self.before:
             raise Refused("the pack was changed after it was signed")
         if end["public"] not in self.pins.keys:
-            raise Refused(f"the pack is signed by another key, {str(end['public'])[:64]!r}")
-        if not _is(SIGNATURE_FORM, end["signature"]):
-            raise Refused("the pack's signature has not its form")
+            raise Refused(f"the pack is signed by another key, {end['public']}")
         self.signed.append((end["public"], signed_pack(end), end["signature"]))
-
-    def _judged(self) -> Told:
-        for public, message, signature in self.signed:
-            if not verify_signature(bytes.fromhex(public), message, bytes.fromhex(signature)):
-                raise Refused(f"a signature of key {public} does not hold")
-        return self.told
 
 
 @dataclass(slots=True)
 class _Events:
     """The events of one chain, one after the other."""
 
-    correlation_id: str
+    chain: str
+    told: Told
     number: int = 0
     hash: bytes = b""
-    missing: int = 0
-    ended: int = 0
     runs: set[str] = field(default_factory=set)
     missions: set[str] = field(default_factory=set)
 
     def take(self, event: Any) -> None:
-        if type(event) is not list or [type(it) for it in event] != [int, str, int, *[str] * 5]:
-            raise Refused(
-                f"an event behind number {self.number} of {self.correlation_id} has not its form"
-            )
-        number, run, at, kind, mission, recording, content, claimed = event
-        if number != self.number + 1:
-            is_again = 1 <= number <= self.number
-            how = (
-                f"event {number} stands twice or out of order"
-                if is_again
-                else f"event {self.number + 1} is missing"
-            )
-            raise Refused(f"{how} in the chain {self.correlation_id}")
-        previous = self.hash or genesis(self.correlation_id)
-        parts = (
-            EVENT_DOMAIN,
-            self.correlation_id,
-            number,
-            run,
-            at,
-            kind,
-            mission,
-            recording,
-            content,
-        )
-        text = SEPARATOR.join(map(str, parts)).encode(errors="surrogatepass")
-        self.hash = hashlib.sha256(previous + text).digest()
+        if not fits(event, EVENT_FORM):
+            raise Refused(f"what follows event {self.number} of {self.chain} has not its form")
+        number, run, _, kind, mission, _, content, claimed = event
+        if 1 <= number <= self.number:
+            raise Refused(f"event {number} of {self.chain} stands twice or out of order")
+        self.number += 1
+        if number != self.number:
+            raise Refused(f"event {self.number} of the chain {self.chain} is missing")
+        text = SEPARATOR.join(map(str, (EVENT_DOMAIN, self.chain, *event[:-1])))
+        self.hash = hashlib.sha256((self.hash or genesis(self.chain)) + text.encode()).digest()
         if self.hash.hex() != claimed:
-            raise Refused(f"event {number} of the chain {self.correlation_id} was changed")
-        self.number = number
+            raise Refused(f"event {number} of the chain {self.chain} was changed")
         self.runs.add(run)
         self.missions.add(mission)
-        self.ended += kind == "run.ended"
+        self.told.events += 1
+        self.told.ended += kind == "run.ended"
         if kind == "gap":
-            self.missing += _missing_of(content)
+            told = MISSING_FORM.search(content)
+            self.told.missing += int(told[1]) if told else 1
 
 
-def _missing_of(content: str) -> int:
-    try:
-        missing = json.loads(content).get("missing", 1)
-    except (ValueError, AttributeError):
-        return 1
-    return missing if type(missing) is int else 1
+def fits(value: Any, form: Any) -> bool:
+    """Whether plain JSON has a form; see above for what a form is."""
+    if isinstance(form, re.Pattern):
+        return type(value) is str and form.fullmatch(value) is not None
+    if isinstance(form, dict):
+        is_one = type(value) is dict and value.keys() == form.keys()
+        return is_one and all(fits(value[name], it) for name, it in form.items())
+    if isinstance(form, list):
+        is_one = type(value) is list and len(value) <= LONGEST_LIST
+        return is_one and all(fits(it, form[0]) for it in value)
+    if isinstance(form, tuple):
+        is_one = type(value) is list and len(value) == len(form)
+        return is_one and all(map(fits, value, form))
+    if form is int:
+        return type(value) is int and 0 <= value < MOST_NUMBER
+    return form is object or type(value) is form
 
 
-def check_statement(statement: Any, name: str = "root") -> None:
-    """Raise `Refused` where a root's statement has not its form."""
-    form = {
-        **dict.fromkeys(("at", "epoch", "number"), int),
-        **dict.fromkeys(("database", "domain", "log", "previous", "public", "system"), str),
-        **dict.fromkeys(("batch", "totals"), dict),
-        "accepted": (dict, type(None)),
-    }
-    _shape(statement, form, name)
-    _shape(statement["batch"], {"certificates": int, "heads": int, "root": str}, name)
-    totals = dict.fromkeys(("events", "heads", "purged_events", "purged_heads"), int)
-    _shape(statement["totals"], totals, name)
-    hashes = (
-        statement["log"],
-        statement["previous"],
-        statement["public"],
-        statement["batch"]["root"],
-    )
-    if not all(_is(HASH_FORM, it) for it in hashes) or not _is(UUID_FORM, statement["database"]):
+def check_root(root: Any, name: str = "root") -> None:
+    """Raise `Refused` where a root, with its signatures, has not its form."""
+    it = root["statement"] if fits(root, ROOT_FORM) else {"number": 0}
+    if not it["number"] or it["at"] >= MOST_MICROSECONDS:
         raise Refused(f"the {name} has not its form")
-    is_when = statement["at"] < MOST_MICROSECONDS
-    if statement["domain"] != ROOT_DOMAIN or statement["number"] < 1 or not is_when:
-        raise Refused(f"the {name} is no root of this form")
 
 
-def _shape(value: Any, form: dict[str, Any], name: str) -> None:
-    if type(value) is not dict or set(value) != set(form):
-        raise Refused(f"the {name} has not its form")
-    for key, kind in form.items():
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        if type(value[key]) not in kinds:
-            raise Refused(f"the {name} has not its form")
-        if type(value[key]) is int:
-            _number(value[key], name)
-
-
-def _number(value: int, name: str) -> int:
-    if not 0 <= value < MOST_NUMBER:
-        raise Refused(f"a number of the {name} is none that can be")
-    return value
-
-
-def _path(path: Any, name: str) -> list[bytes]:
-    if (
-        type(path) is not list
-        or len(path) > MOST_PATH
-        or not all(_is(HASH_FORM, it) for it in path)
-    ):
-        raise Refused(f"a path of the {name} has not its form")
+def _path(path: list[str]) -> list[bytes]:
     return [bytes.fromhex(it) for it in path]
-
-
-def _is(form: re.Pattern[str], value: Any) -> bool:
-    return type(value) is str and form.fullmatch(value) is not None
 
 
 def canonical(value: Any) -> bytes:
@@ -459,49 +369,38 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 def root_by_inclusion(leaf: bytes, *, index: int, size: int, path: Sequence[bytes]) -> bytes | None:
     """Return the root under which a leaf stands by this path (RFC 9162, 2.1.3.2); None where the path cannot be."""
-    if not 0 <= index < size:
-        return None
-    first, last, found = index, size - 1, leaf
-    for it in path:
-        if last == 0:
-            return None
-        if first & 1 or first == last:
-            found = node_hash(it, found)
-            while not first & 1 and first:
-                first, last = first >> 1, last >> 1
-        else:
-            found = node_hash(found, it)
-        first, last = first >> 1, last >> 1
-    return found if last == 0 else None
+    found = _climb(index, size - 1, leaf, path) if 0 <= index < size else None
+    return None if found is None else found[1]
 
 
 def is_consistent(old: tuple[int, bytes], new: tuple[int, bytes], path: Sequence[bytes]) -> bool:
     """Whether a log of so many leaves and that root has grown into the other (RFC 9162, 2.1.4.2)."""
     (old_size, old_root), (new_size, new_root) = old, new
-    if not 0 < old_size <= new_size:
-        return False
-    if old_size == new_size:
-        return not path and old_root == new_root
-    steps = list(path)
-    if old_size & (old_size - 1) == 0:
-        steps.insert(0, old_root)
-    if not steps:
-        return False
+    if old_size >= new_size or old_size <= 0:
+        return old == new and not path and old_size > 0
+    steps = list(path) if old_size & (old_size - 1) else [old_root, *path]
     first, last = old_size - 1, new_size - 1
     while first & 1:
         first, last = first >> 1, last >> 1
-    of_old = of_new = steps[0]
-    for it in steps[1:]:
+    return bool(steps) and _climb(first, last, steps[0], steps[1:]) == (old_root, new_root)
+
+
+def _climb(
+    first: int, last: int, start: bytes, path: Sequence[bytes]
+) -> tuple[bytes, bytes] | None:
+    """From a node up to the roots: of the log as it was when that node was its last, and as it is."""
+    old = new = start
+    for it in path:
         if last == 0:
-            return False
+            return None
         if first & 1 or first == last:
-            of_old, of_new = node_hash(it, of_old), node_hash(it, of_new)
+            old, new = node_hash(it, old), node_hash(it, new)
             while not first & 1 and first:
                 first, last = first >> 1, last >> 1
         else:
-            of_new = node_hash(of_new, it)
+            new = node_hash(new, it)
         first, last = first >> 1, last >> 1
-    return last == 0 and of_old == old_root and of_new == new_root
+    return (old, new) if last == 0 else None
 
 
 def verify_signature(public: bytes, message: bytes, signature: bytes) -> bool:
@@ -511,37 +410,29 @@ def verify_signature(public: bytes, message: bytes, signature: bytes) -> bool:
     if key is None or commitment is None or len(signature) != 2 * POINT_BYTES or scalar >= L:
         return False
     challenge = hashlib.sha512(signature[:POINT_BYTES] + public + message).digest()
-    factor = int.from_bytes(challenge, "little") % L
-    return _are_equal(_times(scalar, BASE), _add(commitment, _times(factor, key)))
+    one = _times(scalar, BASE)
+    other = _add(commitment, _times(int.from_bytes(challenge, "little") % L, key))
+    return all((one[at] * other[2] - other[at] * one[2]) % P == 0 for at in (0, 1))
 
 
 def _point(data: bytes) -> Point | None:
     """Take a point out of its 32 bytes; None where they are no point, or not its canonical form."""
-    if len(data) != POINT_BYTES:
-        return None
-    y = int.from_bytes(data, "little")
-    sign, y = y >> 255, y & ((1 << 255) - 1)
-    x = _x_of(y, sign)
-    return None if x is None else (x, y, 1, x * y % P)
-
-
-def _x_of(y: int, sign: int) -> int | None:
-    if y >= P:
+    sign, y = divmod(int.from_bytes(data, "little"), 1 << 255)
+    if len(data) != POINT_BYTES or y >= P:
         return None
     square = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
     x = pow(square, (P + 3) // 8, P)
-    if (x * x - square) % P:
-        x = x * ROOT_OF_MINUS_ONE % P
+    x = x if (x * x - square) % P == 0 else x * ROOT_OF_MINUS_ONE % P
     if (x * x - square) % P or (x == 0 and sign):
         return None
-    return P - x if x & 1 != sign else x
+    x = P - x if x & 1 != sign else x
+    return x, y, 1, x * y % P
 
 
 def _add(one: Point, other: Point) -> Point:
     a = (one[1] - one[0]) * (other[1] - other[0]) % P
     b = (one[1] + one[0]) * (other[1] + other[0]) % P
-    c = 2 * one[3] * other[3] * D % P
-    d = 2 * one[2] * other[2] % P
+    c, d = 2 * one[3] * other[3] * D % P, 2 * one[2] * other[2] % P
     e, f, g, h = b - a, d - c, d + c, b + a
     return e * f % P, g * h % P, f * g % P, e * h % P
 
@@ -549,27 +440,9 @@ def _add(one: Point, other: Point) -> Point:
 def _times(factor: int, point: Point) -> Point:
     found: Point = (0, 1, 1, 0)
     while factor:
-        if factor & 1:
-            found = _add(found, point)
-        point = _add(point, point)
-        factor >>= 1
+        found = _add(found, point) if factor & 1 else found
+        point, factor = _add(point, point), factor >> 1
     return found
-
-
-def _are_equal(one: Point, other: Point) -> bool:
-    return not (
-        (one[0] * other[2] - other[0] * one[2]) % P or (one[1] * other[2] - other[1] * one[2]) % P
-    )
-
-
-def _base() -> Point:
-    y = 4 * pow(5, P - 2, P) % P
-    x = _x_of(y, 0)
-    assert x is not None
-    return x, y, 1, x * y % P
-
-
-BASE = _base()
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
@@ -583,29 +456,23 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
 def kept_root(path: str) -> dict[str, Any]:
     """Return the statement of a root that was kept. Raises `Refused`, OSError."""
     with open(path, "rb") as file:
-        try:
-            statement = json.loads(file.readline(LONGEST_LINE))["root"]["statement"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise Refused(f"{path} is no exported root") from None
-    check_statement(statement)
-    return dict(statement)
+        line = file.readline(LONGEST_LINE)
+    try:
+        root = json.loads(line)["root"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise Refused(f"{path} is no exported root") from None
+    check_root(root)
+    return dict(root["statement"])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check the packs that are named; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="verify_pack.py", description="Check evidence packs and exported roots."
-    )
-    parser.add_argument("packs", nargs="+", metavar="PACK")
-    parser.add_argument(
-        "--key", action="append", required=True, help="a public key to pin, 64 hex digits"
-    )
-    parser.add_argument("--database", default="", help="the database that it has to be of")
-    parser.add_argument(
-        "--root",
-        default="",
-        help="a file with an older root that you kept: it has to have grown out of it",
-    )
+    parser = argparse.ArgumentParser(prog="verify_pack.py")
+    add = parser.add_argument
+    add("packs", nargs="+", metavar="PACK", help="an evidence pack, or an exported root")
+    add("--key", action="append", required=True, help="a public key to pin, 64 hex digits")
+    add("--database", default="", help="the database that it has to be of")
+    add("--root", default="", help="an older root that you kept: it has to have grown out of it")
     asked = parser.parse_args(arguments)
     keys = [it.lower() for it in asked.key]
     if not all(HASH_FORM.fullmatch(it) for it in keys):
@@ -615,8 +482,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Refused, OSError) as error:
         parser.error(f"--root cannot be used: {error}")
     pins = Pins(frozenset(keys), asked.database.lower(), root)
-    results = [_one(path, pins) for path in asked.packs]
-    return 0 if all(results) else 1
+    return 0 if all([_one(path, pins) for path in asked.packs]) else 1  # noqa: C419 - each is told of
 
 
 def _one(path: str, pins: Pins) -> bool:
