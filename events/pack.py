@@ -15,6 +15,8 @@ from uuid import UUID
 import orjson
 
 from events.chain import EPOCH, MICROSECOND
+from events.completeness import Completeness
+from events.keys import checking_keys
 from events.merkle import Node, inclusion_path, nodes_of
 from events.models import EventHead, Root
 from events.reading import EventRow, one_moment, stream_events
@@ -22,6 +24,7 @@ from events.root_log import RootLog, leaves_of, unpacked_certificates, unpacked_
 from events.roots import newest_root, root_line
 from events.seal_heads import seal_now
 from events.signing import signing_key
+from events.verdict import Judge
 from events.verify_pack import PACK_DOMAIN, signed_pack
 from liyagent.core.canonical import canonical
 from liyagent.core.errors import BadInput, Conflict, NotFound
@@ -104,7 +107,7 @@ def mission_subject(mission: str) -> Subject:
 def write_pack(subject: Subject, out: BinaryIO, *, since: int = 0) -> None:
     """Seal what is not sealed yet, and write the pack; `since` is an older root that it is to show to have grown out of.
 
-    Raises `NotFound` where there is no such root or not one event, `Conflict` where a chain cannot be sealed: it was tampered with.
+    Raises `NotFound` where there is no such root or not one event, `Conflict` where a chain is not intact: it was tampered with.
     """
     seal_now()
     with one_moment():
@@ -182,11 +185,22 @@ def _write_chain(writer: _Writer, head: EventHead, newest: int) -> None:
         }
     )
     writer.chains += 1
+    # A tag can be checked here alone: whoever reads the pack has not its key, and trusts our signature.
+    judge = Judge(
+        correlation_id=head.correlation_id,
+        head=head,
+        keys=checking_keys(),
+        completeness=Completeness.of(()),
+    )
     for event in stream_events(head.correlation_id, head.correlation_id):
-        if event.number > count:
-            break
-        writer.line({"event": _event(event)})
-        writer.events += 1
+        judge.see(event)
+        if event.number <= count:
+            writer.line({"event": _event(event)})
+            writer.events += 1
+    if (broken := judge.verdict().broken) is not None:
+        raise Conflict(
+            f"chain {head.correlation_id} is not intact: event {broken.number}: {broken.sentence}"
+        )
 
 
 def _event(event: EventRow) -> list[Any]:
