@@ -12,7 +12,7 @@ from threading import Event, Lock, Thread
 from uuid import UUID
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, InternalError, OperationalError, connection
 
 from liyagent.core.logs import log_context
 from liyagent.core.metrics import RUN_SLOTS, RUNS_CARRIED
@@ -203,7 +203,7 @@ class Runner:
                 stored = load(carried.run_id, attempt=carried.attempt, give_up=carrier.give_up)
                 with stamped(stamp_of(stored.run)):
                     carry_run(stored, carrier)
-            except (OperationalError, InterfaceError) as error:
+            except (OperationalError, InterfaceError, InternalError) as error:
                 logger.warning("the database went away under this attempt, it goes on: %s", error)
                 connection.close()
                 time.sleep(AGAIN_SECONDS)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import psycopg
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, InternalError, OperationalError, connection
 
 from liyagent.approvals.decide import expire_due
 from liyagent.approvals.notice import remind_due
@@ -59,7 +59,7 @@ class Watch:
         while not ended.is_set():
             try:
                 self.look_once()
-            except (*AWAY, OperationalError, InterfaceError) as error:
+            except (*AWAY, OperationalError, InterfaceError, InternalError) as error:
                 logger.warning("not watched, the database is away: %s", error)
                 self._disconnect()
             except Exception:

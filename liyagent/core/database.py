@@ -9,6 +9,8 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.conf import settings
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 from psycopg import Connection, connect
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import Diagnostic
@@ -35,6 +37,10 @@ SILENCE = {
     "tcp_user_timeout": 10_000,
 }
 
+# A process that stalls between two statements of a transaction (its host is frozen, its network is gone) keeps the rows
+# that it locked: a run's head would be nobody's to take over for as long. Nothing leaves inside of one, so none is silent.
+MOST_SILENT_SECONDS = 5.0
+
 
 def django_database(url: str) -> dict[str, Any]:
     """Return Django's DATABASES entry for a `postgresql://` URL; its query becomes connection options."""
@@ -56,6 +62,21 @@ def django_database(url: str) -> dict[str, Any]:
         "CONN_MAX_AGE": 0,
         "DISABLE_SERVER_SIDE_CURSORS": True,
     }
+
+
+def cut_off_who_is_silent() -> None:
+    """Let the server end each of Django's transactions in this process whose next statement is `MOST_SILENT_SECONDS` late.
+
+    Whoever goes on after that is told so by an `InternalError`: a database that is away, as far as it is concerned.
+    By a statement: a pooler takes no option at its start. Behind one it is its own to set (`docs/operate/deploy.md`).
+    """
+    connection_created.connect(_set_patience, dispatch_uid="liyagent.silence")
+
+
+def _set_patience(connection: BaseDatabaseWrapper, **_signal: Any) -> None:
+    with connection.cursor() as cursor:
+        milliseconds = int(MOST_SILENT_SECONDS * 1000)
+        cursor.execute(f"SET idle_in_transaction_session_timeout = {milliseconds}")
 
 
 def direct_connection() -> Connection[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 import psycopg
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, InternalError, OperationalError, connection, transaction
 
 from liyagent.core.errors import LiyagentError
 from liyagent.core.plain import clean_text, to_plain
@@ -78,7 +78,7 @@ def carry(job: Job, give_up: Callable[[], bool]) -> None:
         _carry(job, handler, give_up)
     except LostJob:
         logger.info("job %s is not this process's any more", job.id)
-    except (OperationalError, InterfaceError, psycopg.OperationalError):
+    except (OperationalError, InterfaceError, InternalError, psycopg.OperationalError):
         raise
     except LiyagentError as error:
         _end(job, JobStatus.FAILED, str(error))

@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 from django.contrib.auth.models import AnonymousUser
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 from drf_spectacular.utils import extend_schema
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, Throttled, UnsupportedMediaType
@@ -28,7 +28,13 @@ from missions.context import current_stamp
 MOST_BYTES = 256 << 10
 JSON = "application/json"
 AGAIN_SECONDS = 60
-AWAY = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
+AWAY = (
+    OperationalError,
+    InterfaceError,
+    InternalError,
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+)
 
 
 class SignedByTrigger(BaseAuthentication):

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
+from liyagent.core.database import cut_off_who_is_silent
 from liyagent.core.logs import log_context
 from liyagent.core.unpickling import refuse_unpickling
 from runs.carry import Carriage, die_alone
@@ -37,6 +38,7 @@ class Command(BaseCommand):
         """Exit with 0 also where the run is not to be had: another process was first."""
         run_id = _known(options["run"])
         refuse_unpickling()
+        cut_off_who_is_silent()
         die_alone(settings.LIYAGENT.carry_memory_mb)
         check_durability(allow_unsafe=settings.LIYAGENT.allow_unsafe_durability)
         check_directness()

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from liyagent.core.database import cut_off_who_is_silent
 from liyagent.core.unpickling import refuse_unpickling
 from runs.cluster import run_cluster
 from runs.directness import check_directness
@@ -25,6 +26,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Exit with 0 after SIGTERM, with 1 when a process of the cluster was killed."""
         refuse_unpickling()
+        cut_off_who_is_silent()
         if options["parent"] is None:  # its `serve` has looked
             check_directness()
         sys.exit(run_cluster(parent=options["parent"]))

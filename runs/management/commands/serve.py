@@ -13,6 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from events.export_roots import compare_at_start
 from liyagent.agents.registered import require_hooks
+from liyagent.core.database import cut_off_who_is_silent
 from liyagent.core.errors import BadSetting
 from liyagent.core.unpickling import refuse_unpickling
 from runs.directness import check_directness
@@ -38,6 +39,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Check what must hold, then serve; a refusal is one line."""
         refuse_unpickling()
+        cut_off_who_is_silent()
         host, port = options["host"], options["port"]
         check_address(host, port)
         _check_migrations()

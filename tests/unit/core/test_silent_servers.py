@@ -8,9 +8,18 @@ import socket
 
 import pytest
 from django.conf import settings
+from django.db import InternalError, transaction
 from django.db import connection as django_connection
+from django.db.backends.signals import connection_created
 
-from liyagent.core.database import direct_connection, django_database, hot_pool
+from liyagent.agents.models import ConfigVersion
+from liyagent.core import database
+from liyagent.core.database import (
+    cut_off_who_is_silent,
+    direct_connection,
+    django_database,
+    hot_pool,
+)
 from tests.databases import FreshDatabase
 
 IDLE, UNANSWERED = socket.TCP_KEEPIDLE, socket.TCP_USER_TIMEOUT
@@ -40,3 +49,30 @@ def test_what_the_address_says_itself_stands(
     assert django_database(url)["OPTIONS"]["tcp_user_timeout"] == "2000"
     with direct_connection() as direct:
         assert option(direct.fileno(), UNANSWERED) == 2000
+
+
+@pytest.mark.promise("CR-13")
+def test_a_process_that_stalls_inside_a_transaction_loses_what_it_locked(
+    fresh_db: FreshDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that is frozen in the middle of a decision: the head is free for whoever takes its run over."""
+    monkeypatch.setattr(database, "MOST_SILENT_SECONDS", 0.2)
+    receivers = list(connection_created.receivers)
+    cut_off_who_is_silent()
+    try:
+        django_connection.close()
+        with pytest.raises(InternalError, match="idle-in-transaction"):
+            stall_in_a_transaction()
+    finally:
+        connection_created.receivers = receivers
+        django_connection.close()
+
+
+def stall_in_a_transaction() -> None:
+    """Lock a row, say nothing until another has it, and go on."""
+    with transaction.atomic():
+        ConfigVersion.objects.select_for_update().get(id=1)
+        with direct_connection() as other:
+            other.execute("SET lock_timeout = '5s'")
+            other.execute("UPDATE agents_configversion SET version = version WHERE id = 1")
+        ConfigVersion.objects.get(id=1)
