@@ -3,15 +3,15 @@
 from django.db import migrations, models
 
 # Nobody waits here: of two that note a new mission at once one passes by, and the mission is as old as the other's row; of
-# two that find it grown old, likewise. A mission whose row was undone with its transaction is noted by the next.
-# The lock's first number is "mission" by chance of nobody else's.
+# two that find it grown old, likewise. A mission whose row was undone with its transaction is noted by the next. The locks
+# are of 2,048 kinds, so that a transaction with however many missions takes no more of them; their first number is ours.
 SEEN = """
 CREATE FUNCTION liyagent_mission_seen(p_mission text, p_by text, p_at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE v_last timestamptz;
 BEGIN
     SELECT last_seen INTO v_last FROM missions_mission WHERE id = p_mission;
     IF v_last IS NULL THEN
-        IF pg_try_advisory_xact_lock(1835627635, hashtext(p_mission)) THEN
+        IF pg_try_advisory_xact_lock(1835627635, hashtext(p_mission) & 2047) THEN
             INSERT INTO missions_mission (id, first_seen, first_by, last_seen) VALUES (p_mission, p_at, p_by, p_at)
                 ON CONFLICT (id) DO NOTHING;
         END IF;
