@@ -67,6 +67,18 @@ def test_a_named_mission_has_one_timeline_over_all_rooms(auditor: Api, agent: Ag
     assert "secret disk" not in str(told)
 
 
+def test_no_words_of_a_run_recorded_in_full_stand_in_its_timeline(
+    auditor: Api, agent: Agent
+) -> None:
+    run = started(auditor, x_liyagent_mission="INC-1")
+    content = '{"step":1,"server":"jira","tool":"get","args":{"title":"secret"},"text":"secret"}'
+    with connection.cursor() as cursor:
+        cursor.execute(EVENT, [run["correlation_id"], run["id"], "INC-1", content, 0])
+    told = auditor.get(f"{TIMELINE}?source=events").data
+    assert told["entries"][0]["told"] == "step: jira/get"
+    assert "secret" not in str(told)
+
+
 @pytest.mark.promise("MI-02")
 def test_the_timeline_of_an_unnamed_mission_is_found_by_the_runs_own_id(
     auditor: Api, agent: Agent

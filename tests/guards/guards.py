@@ -19,6 +19,7 @@ from tests.guards.guard import Guard
 from tests.guards.jobs import JOBS
 from tests.guards.judging import JUDGING
 from tests.guards.keeping import KEEPING
+from tests.guards.missions import MISSIONS
 from tests.guards.models import MODELS
 from tests.guards.monitoring import MONITORING
 from tests.guards.notices import NOTICE_GUARDS
@@ -78,6 +79,7 @@ GUARDS: tuple[Guard, ...] = (
     *AUDIT_GUARDS,
     *TAKING_OVER,
     *TRACES,
+    *MISSIONS,
     *MODELS,
     *NOTICE_GUARDS,
     *MONITORING,
