@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from functools import partial
 from uuid import UUID
@@ -32,7 +31,7 @@ TOLD = (
 def tell_claims(runs: Sequence[UUID], *, cause: str) -> None:
     """Have it told that these runs were claimed now. Whoever claims waits for nothing: the database is asked later."""
     if runs:
-        tell_later(partial(_tell, runs, cause, time.time_ns()))
+        tell_later(partial(_tell, runs, cause))
 
 
 def _tell(runs: Sequence[UUID], cause: str, at: int) -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import urlsplit
 
 import httpx2
@@ -48,7 +49,7 @@ class Sending(SpanProcessor):
         self._conf = conf
         self._most = MOST_WAITING_WITH_WORDS if conf.has_words else MOST_WAITING
         self._waiting: deque[ReadableSpan] = deque()
-        self._later: deque[Callable[[], None]] = deque()
+        self._later: deque[partial[None]] = deque()
         self._lock = threading.Lock()
         self._wanted = threading.Event()
         self._ending = threading.Event()
@@ -68,13 +69,13 @@ class Sending(SpanProcessor):
             is_much = len(self._waiting) >= MOST_A_REQUEST
         self._run(at_once=is_much)
 
-    def later(self, work: Callable[[], None]) -> None:
-        """Do `work` on the thread that sends, which may wait; it is dropped, and counted, where too much waits already."""
+    def later(self, work: Callable[[int], None]) -> None:
+        """Do `work` of this moment on the thread that sends, which may wait; it is dropped, and counted, where too much waits already."""
         with self._lock:
             if len(self._later) == MOST_LATER:
                 SPANS.of(FULL).inc()
                 return
-            self._later.append(work)
+            self._later.append(partial(work, time.time_ns()))
         self._run(at_once=False)
 
     def end(self, *, seconds: float = LAST_SECONDS) -> None:

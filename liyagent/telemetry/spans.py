@@ -173,7 +173,7 @@ class Tracing(Protocol):
         """Return a run's story."""
         ...
 
-    def later(self, work: Callable[[], None]) -> None:
+    def later(self, work: Callable[[int], None]) -> None:
         """Do this on the thread that sends."""
         ...
 
@@ -217,8 +217,11 @@ def run_span(run: Traced) -> Telling:
     return NOTHING if tracing is None else tracing.story_of(run).ended()
 
 
-def tell_later(work: Callable[[], None]) -> None:
-    """Do `work`, which tells of spans, on the thread that sends; not at all where no collector is set, or too much waits."""
+def tell_later(work: Callable[[int], None]) -> None:
+    """Do `work`, which tells of spans, on the thread that sends; not at all where no collector is set, or too much waits.
+
+    It is given the moment of this call, as `span` takes it.
+    """
     tracing = tracing_of(settings.LIYAGENT.traces)
     if tracing is not None:
         tracing.later(work)

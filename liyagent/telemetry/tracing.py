@@ -88,7 +88,7 @@ class Tracing:
         """Return a run's story."""
         return RunStory(run, tracer=self.tracer, has_words=self.has_words and run.recording == FULL)
 
-    def later(self, work: Callable[[], None]) -> None:
+    def later(self, work: Callable[[int], None]) -> None:
         """Do this on the thread that sends."""
         self.sending.later(work)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from threading import Event
 
@@ -134,25 +135,50 @@ def test_of_too_many_that_wait_the_oldest_give_way_and_are_counted(
     traces: Traces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(traces.sending, "_most", 10)
-    traces.collector.status = 503
+    hung, goes_on = Event(), Event()
+    traces.collector.on_request = lambda: bool(hung.set() or goes_on.wait(5))  # type: ignore[func-returns-value]
+    tell(name="first")
+    assert hung.wait(5)
     before = counted("full")
     tell(25)
-    until(lambda: counted("full") == before + 15)
-    traces.collector.asked.clear()
+    assert (counted("full"), len(traces.sending._waiting)) == (before + 15, 10)
+    goes_on.set()
+    assert [it.name for it in traces.sent(11)][1:] == [f"chat m{it}" for it in range(15, 25)]
+
+
+def test_a_batch_that_comes_back_to_no_room_gives_way_and_is_counted(
+    traces: Traces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(traces.sending, "_most", 10)
+    hung, goes_on = Event(), Event()
+    traces.collector.on_request = lambda: bool(hung.set() or goes_on.wait(5))  # type: ignore[func-returns-value]
+    traces.collector.status = 503
+    tell(name="old")
+    assert hung.wait(5)
+    before = counted("full"), counted("sent")
+    tell(10, name="new")
+    goes_on.set()
+    until(lambda: counted("full") == before[0] + 1)
     traces.collector.status = 200
-    until(lambda: len(traces.collector.spans()) >= 10)
-    assert {f"chat m{it}" for it in range(15, 25)} <= {it.name for it in traces.collector.spans()}
+    until(lambda: counted("sent") == before[1] + 10)
+    assert {it.name for it in traces.collector.spans()[-10:]} == {
+        f"chat new{it}" for it in range(10)
+    }
 
 
 def test_what_is_told_later_waits_on_the_thread_that_sends(traces: Traces) -> None:
-    done = Event()
-    tell_later(done.set)
-    assert done.wait(5)
+    told: list[tuple[str, int]] = []
+    before = time.time_ns()
+    tell_later(lambda at: told.append((threading.current_thread().name, at)))
+    until(lambda: bool(told))
+    ((thread, at),) = told
+    assert thread == "traces"
+    assert before <= at <= time.time_ns()
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_thread_that_broke_is_followed_by_another(traces: Traces) -> None:
-    def breaks() -> None:
+    def breaks(_at: int) -> None:
         raise SystemExit
 
     tell_later(breaks)
