@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from events.chain import StoredEvent
-from events.content import content_of, some_list, some_text, whole_number
+from events.content import quick_content, some_list, some_text, whole_number
 
 MOST_LACKS = 20
 ANSWERED, APPROVED = "answered", "approved"
@@ -94,24 +94,24 @@ class Completeness:
             run = self.runs[row.run_id] = Counted()
         match row.kind:
             case "gap":
-                count = whole_number(content_of(row.content).get("missing"))
+                count = whole_number(quick_content(row.content).get("missing"))
                 self._lack(row.run_id, "gap", number=row.number, count=count)
             case "run.started":
                 run.is_started = True
             case "step":
                 run.is_told = True
-                _count_step(run, content_of(row.content))
+                _count_step(run, quick_content(row.content))
             case "tool.call":
                 run.is_told = True
                 self._see_call(run, row)
             case "approval.decided":
-                told = content_of(row.content)
+                told = quick_content(row.content)
                 if told.get("decision") == APPROVED:
                     self.approved.add(some_text(told.get("approval")))
             case "run.resumed":
                 run.is_told = True
             case "run.ended":
-                run.ended = content_of(row.content)
+                run.ended = quick_content(row.content)
             case _:
                 pass
 
@@ -127,7 +127,7 @@ class Completeness:
         return tuple(islice(self.found, MOST_LACKS)), len(self.found) > MOST_LACKS
 
     def _see_call(self, run: Counted, row: StoredEvent) -> None:
-        told = content_of(row.content)
+        told = quick_content(row.content)
         run.open.discard((whole_number(told.get("step")), _index(told)))
         approval = some_text(told.get("approval"))
         if approval and told.get("fate") in MADE:

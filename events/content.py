@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import orjson
+
 # A chain of ours holds no number that is longer: a counter beyond it is taken for none.
 HIGHEST = 1 << 62
 LONGEST = 500
@@ -21,6 +23,15 @@ def content_of(text: str) -> Mapping[str, Any]:
             found = _loaded(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, TypeError, RecursionError):
         return {}
+    return found if isinstance(found, dict) else {}
+
+
+def quick_content(text: str) -> Mapping[str, Any]:
+    """Return as `content_of` does, several times as quickly, of what an intact chain holds: of what stands twice the last counts."""
+    try:
+        found = orjson.loads(text)
+    except (ValueError, TypeError):
+        return content_of(text)
     return found if isinstance(found, dict) else {}
 
 

@@ -33,6 +33,7 @@ from tests.bench.steps import (  # noqa: E402
     new_holder,
 )
 from tests.bench.sweeping import measure_sweep  # noqa: E402
+from tests.bench.verifying import EVENTS, measure_verify  # noqa: E402
 from tests.bench.world import READ, RECORDINGS, STEPS, WRITE, furnish  # noqa: E402
 
 ALONE = {"runs": 50, "threads": 1}
@@ -61,8 +62,9 @@ OTHERS = {"long": long_runs, "many": many_runs, "sweep": measure_sweep}
 def main(arguments: list[str]) -> int:
     """Measure, or profile, and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.inside")
-    parser.add_argument("cell", choices=["nothing", "steps", "long", "many", "sweep"])
+    parser.add_argument("cell", choices=["nothing", "steps", *OTHERS, "verify"])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--events", type=int, default=EVENTS)
     parser.add_argument("--statements", action="store_true", help="pg_stat_statements is preloaded")
     parser.add_argument("--profile", choices=[READ, WRITE], default="")
     options = parser.parse_args(arguments)
@@ -74,6 +76,9 @@ def main(arguments: list[str]) -> int:
         return 0
     if options.cell in OTHERS:
         sys.stdout.write(json.dumps(OTHERS[options.cell]()) + "\n")
+        return 0
+    if options.cell == "verify":
+        sys.stdout.write(json.dumps(measure_verify(options.events)) + "\n")
         return 0
     for tool in models:
         warm = Cell(name="warm", tool=tool, recording="metadata", runs=WARM_UP_RUNS, threads=1)

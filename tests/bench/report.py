@@ -150,5 +150,24 @@ def sweep_table(told: dict[str, Any]) -> str:
     )
 
 
+def verify_table(told: dict[str, Any]) -> str:
+    """Return what verifying the record costs, and asking for one run in front of it."""
+    few, many = told["few"], told["many"]
+    lines = [
+        f"the record: {told['events']} events in {told['chains']} chains, {told['megabytes']:.0f} MB, written in "
+        f"{told['filled_s']:.0f} s",
+        f"verified in {told['verify_s']:.1f} s, {told['verify_s'] / told['hash_s']:.1f} times hashing alone "
+        f"({told['hash_s']:.1f} s); {told['broken']} broken; {told['memory_mb']:.0f} MB more memory",
+        f"{'behind':<14}{'first page':>16}{'later page':>16}{'list of 200':>16}{'flush of 2':>12}",
+    ]
+    for name, asked in (("3000 events", few), ("all events", many)):
+        pages = "".join(
+            f"{it['ms']:>8.1f} ms {it['statements']:>2} st"
+            for it in (asked["page"], asked["later_page"], asked["list"])
+        )
+        lines.append(f"{name:<14}{pages}{asked['flush']['ms']:>9.2f} ms")
+    return "\n".join(lines)
+
+
 def _row(values: dict[str, float]) -> str:
     return " ".join(f"{value:.1f}" for value in values.values())
