@@ -91,5 +91,18 @@ DUE = {
     ),
     "EV-05": Due(text="A resumed run continues the same sequence of events."),
     "EV-07": Due(text="Events ride in the step's commit; a failing one never holds up the run."),
+    "MI-01": Due(
+        text="A mission comes by header, baggage or a message's `_meta`, fits one rule as a whole, or is dropped.",
+    ),
+    "MI-02": Due(
+        text="Where none is named the correlation id, or the request's, stands in: no row is without."
+    ),
     "MI-04": Due(text="Each span that a run writes bears its mission, as it is exported too."),
+    "MI-05": Due(
+        text="Every event, the state rebuilt of them and every MCP call out bear the run's mission."
+    ),
+    "MI-06": Due(
+        text="Request, decision, approved call, checkpoint and resumed run keep a named mission.",
+        part="agent runs; a workflow's state comes with workflows",
+    ),
 }
