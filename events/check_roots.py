@@ -165,7 +165,7 @@ class _Walk:
             publics = [public for public, _ in signatures]
         except (TypeError, ValueError):
             return "malformed"
-        if not are_held or not all(are_held) or publics[0] != statement["public"]:
+        if not all(are_held) or publics != [statement["public"], *statement["also"]]:
             return "bad_signature"
         if not self.keys.isdisjoint(publics):
             self.unknown_since = 0

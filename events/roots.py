@@ -25,7 +25,7 @@ from events.root_log import (
     packed_certificates,
     packed_heads,
 )
-from events.signing import own_keys_among, signing_key
+from events.signing import SigningKey, own_keys_among, signing_key
 from events.verify_pack import ROOT_DOMAIN, batch_leaf, signed_root
 from liyagent.core.canonical import canonical
 
@@ -107,7 +107,9 @@ def make_root(batch: Batch, *, after: Newest) -> int | None:
     accepted = _accepted()
     epoch = accepted.epoch if accepted is not None and accepted.epoch is not None else FIRST_EPOCH
     at, system = _now()
+    keys = signing_now(before=after.public)
     statement = {
+        "also": [it.public for it in keys[1:]],
         "accepted": _told(accepted) if epoch != after.epoch and accepted is not None else None,
         "at": (at - EPOCH) // MICROSECOND,
         "batch": {
@@ -121,16 +123,17 @@ def make_root(batch: Batch, *, after: Newest) -> int | None:
         "log": _log_root(number, nodes, log).hex(),
         "number": number,
         "previous": after.digest.hex(),
-        "public": signing_key().public,
+        "public": keys[0].public,
         "system": system,
         "totals": _totals(batch, after),
     }
+    message = signed_root(statement)
     row = [
         number,
         epoch,
         at,
         canonical(statement).decode(),
-        canonical(signatures_of(statement, before=after.public)).decode(),
+        canonical([[it.public, it.sign(message)] for it in keys]).decode(),
         packed_heads(batch.heads),
         packed_certificates(batch.certificates),
         b"".join(nodes),
@@ -140,14 +143,10 @@ def make_root(batch: Batch, *, after: Newest) -> int | None:
         return number if cursor.rowcount else None
 
 
-def signatures_of(statement: dict[str, Any], *, before: str) -> list[list[str]]:
-    """Sign with the key that signs now, and with the one that signed the root before where that is another of ours."""
-    message = signed_root(statement)
-    keys = [
-        signing_key(),
-        *(it for it in own_keys_among([before]) if it.public != signing_key().public),
-    ]
-    return [[it.public, it.sign(message)] for it in keys]
+def signing_now(*, before: str) -> list[SigningKey]:
+    """Return the key that signs now, and the one that signed the root before where that is another of ours: it signs in the new."""
+    key = signing_key()
+    return [key, *(it for it in own_keys_among([before]) if it.public != key.public)]
 
 
 def root_line(statement: str, signatures: str) -> bytes:

@@ -33,6 +33,7 @@ STATEMENT_FORM = {
     **dict.fromkeys(("at", "epoch", "number"), int),
     **dict.fromkeys(("log", "previous", "public"), HASH_FORM),
     "accepted": object,
+    "also": [HASH_FORM],
     "batch": {"certificates": int, "heads": int, "root": HASH_FORM},
     "database": UUID_FORM,
     "domain": re.compile(ROOT_DOMAIN),
@@ -182,7 +183,7 @@ class _Reader:
 
     def _take_root(self, root: Any) -> None:
         self.told.root = statement = self._statement(root, "root")
-        self.told.signed_also_by = [public for public, _ in root["signatures"][1:]]
+        self.told.signed_also_by = statement["also"]
         if self.pins.database not in {"", statement["database"]}:
             raise Refused(f"it is of another database, {statement['database']}")
 
@@ -190,8 +191,8 @@ class _Reader:
         check_root(root, name)
         statement: dict[str, Any] = root["statement"]
         publics = [public for public, _ in root["signatures"]]
-        if publics[:1] != [statement["public"]] or len(set(publics)) != len(publics):
-            raise Refused(f"the {name} is not signed by the key that it names")
+        if publics != [statement["public"], *statement["also"]]:
+            raise Refused(f"the {name} is not signed by the keys that it names")
         if self.pins.keys.isdisjoint(publics):
             raise Refused(f"the {name} is signed by another key, {publics[0]}")
         self.signed += [(public, signed_root(statement), it) for public, it in root["signatures"]]
@@ -207,7 +208,7 @@ class _Reader:
             raise Refused(f"its older root is of another database, {older['database']}")
         self.told.since, self.told.is_put_back = older["number"], older["epoch"] != newer["epoch"]
         old, new = ((it["number"], bytes.fromhex(it["log"])) for it in (older, newer))
-        if not is_consistent(old, new, _path(line["path"])):
+        if not is_consistent(old, new, [*map(bytes.fromhex, line["path"])]):
             why = ": the database was put back since" if self.told.is_put_back else ""
             raise Refused(f"its root has not grown out of root {older['number']}{why}")
 
@@ -238,11 +239,14 @@ class _Reader:
         """The chain's end is a leaf of its batch, and the batch one of the log whose root is signed."""
         name, number, size = chain["correlation_id"], chain["batch"], chain["batch_size"]
         chain_id, digest = (bytes.fromhex(it.replace("-", "")) for it in (name, chain["hash"]))
-        leaf, path = head_leaf(chain_id, chain["count"], digest), _path(chain["path"])
+        leaf, path = (
+            head_leaf(chain_id, chain["count"], digest),
+            [*map(bytes.fromhex, chain["path"])],
+        )
         batch = root_by_inclusion(leaf, index=chain["index"], size=size, path=path)
         if batch is None or not 1 <= number <= self.told.root["number"]:
             raise Refused(f"the chain {name} has no place in a batch")
-        leaf, path = batch_leaf(number, size, batch), _path(chain["log_path"])
+        leaf, path = batch_leaf(number, size, batch), [*map(bytes.fromhex, chain["log_path"])]
         last = self.told.root["number"]
         log = root_by_inclusion(leaf, index=number - 1, size=last, path=path)
         if log is None or log.hex() != self.told.root["log"]:
@@ -319,10 +323,6 @@ def check_root(root: Any, name: str = "root") -> None:
     it = root["statement"] if fits(root, ROOT_FORM) else {"number": 0}
     if not it["number"] or it["at"] >= MOST_MICROSECONDS:
         raise Refused(f"the {name} has not its form")
-
-
-def _path(path: list[str]) -> list[bytes]:
-    return [bytes.fromhex(it) for it in path]
 
 
 def canonical(value: Any) -> bytes:

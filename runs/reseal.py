@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from events.reseal_heads import reseal_heads
 from liyagent.approvals.models import Approval
 from liyagent.approvals.words import FORMAT, WORDS
 from liyagent.audit.record import record
@@ -29,7 +30,7 @@ Progress = Callable[["Resealed"], None]
 
 @dataclass(slots=True, kw_only=True)
 class Resealed:
-    """What came of runs, of `requests` for approval, and of `rows` that the rooms above keep. `left`: running, or looked for once more, so their turn is later;
+    """What came of runs, of `requests` for approval, and of `rows` that the rooms above keep, heads of event chains among them. `left`: running, or looked for once more, so their turn is later;
 
     `broken`: no key or seal fits.
     """
@@ -75,11 +76,16 @@ def reseal(*, actor: str, on_progress: Progress | None = None) -> Resealed:
 
 
 def _reseal_others(told: Resealed, *, on_progress: Progress | None) -> None:
+    def tell() -> None:
+        if on_progress is not None:
+            on_progress(told)
+
     rows = RowsResealed()
-    reseal_rows(rows, on_progress=lambda: None if on_progress is None else on_progress(told))
-    told.rows += rows.done
-    told.left += rows.left
-    told.broken += rows.broken
+    reseal_rows(rows, on_progress=tell)
+    heads = reseal_heads(on_progress=tell)
+    told.rows += rows.done + heads.done
+    told.left += rows.left + heads.left
+    told.broken += rows.broken + heads.broken
 
 
 def _reseal_requests(told: Resealed, *, on_progress: Progress | None) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import connection
 
+from events.reseal_heads import heads_by_key
 from runs.sealed_rows import rows_by_key
 
 USES = """
@@ -29,7 +31,7 @@ SELECT name FROM leases_holder WHERE renew_by > liyagent_now() AND NOT (%s = ANY
 class KeyUse:
     """One key: how many runs of each kind are sealed with it, and how many of the living processes know it.
 
-    `ended` runs keep transcript and calls under it, `requests` for approval the arguments that they show, `rows` of the ways in their words. `is_here`: it is on this shell's own ring; the first
+    `ended` runs keep transcript and calls under it, `requests` for approval the arguments that they show, `rows` of the ways in their words, and of event chains where they stood. `is_here`: it is on this shell's own ring; the first
     of that ring seals.
     """
 
@@ -68,7 +70,7 @@ def key_uses() -> list[KeyUse]:
         known = dict(cursor.fetchall())
         cursor.execute(LIVING)
         living = int(cursor.fetchone()[0])
-    rows = rows_by_key()
+    rows = Counter(rows_by_key()) + Counter(heads_by_key())
     others = sorted((uses.keys() | requests.keys() | rows.keys() | known.keys()) - set(ring))
     return [
         KeyUse(

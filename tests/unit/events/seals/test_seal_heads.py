@@ -18,6 +18,7 @@ from django.db import connection
 from events.head_seals import check_seal
 from events.models import EventHead, Root, RunEvent
 from events.reading import read_head
+from events.reseal_heads import heads_by_key, reseal_heads
 from events.root_log import RootLog, leaves_of, unpacked_heads
 from events.roots import Batch, make_root, newest_root
 from events.seal_heads import DUE, LOOKED, due_values, seal_due, seal_now
@@ -30,6 +31,7 @@ from events.verify_pack import (
     verify_signature,
 )
 from liyagent.core.metrics import SEALS_REFUSED
+from runs.rounds import ROUNDS, due_of
 from tests.databases import FreshDatabase
 from tests.unit.events.seals.chains import append, new_chain, sql, without_triggers
 
@@ -226,6 +228,28 @@ def test_it_is_due_while_something_changed_and_the_newest_root_is_old_enough(
 
 
 @pytest.mark.promise("EV-02")
+@pytest.mark.field("FL-41")
+def test_heads_that_an_older_key_sealed_are_sealed_anew_so_that_it_may_go(
+    with_keys: Callable[..., None],
+) -> None:
+    old, new = ("old", b"o" * 32), ("new", b"n" * 32)
+    with_keys(old)
+    chain, tampered = new_chain(), new_chain()
+    seal_now()
+    with without_triggers():
+        sql("UPDATE events_eventhead SET sealed_count = 2 WHERE correlation_id = %s", tampered)
+    with_keys(new, old)
+    told = reseal_heads(on_progress=lambda: None)
+    assert (told.done, told.left, told.broken) == (1, 0, 1)
+    assert heads_by_key() == {"new": 1, "old": 1}
+    with_keys(new)
+    assert wrong_with(chain) == ""
+    assert wrong_with(tampered) == "unknown_key"
+    append(chain)
+    assert seal_due(never) == 1
+
+
+@pytest.mark.promise("EV-02")
 def test_a_new_key_is_signed_in_by_the_one_before(with_keys: Callable[..., None]) -> None:
     new_chain()
     with_keys(("old", b"o" * 32))
@@ -242,3 +266,13 @@ def test_a_new_key_is_signed_in_by_the_one_before(with_keys: Callable[..., None]
     assert [it[0] for it in orjson.loads(Root.objects.get(number=3).signatures)] == [
         signing_key().public
     ]
+
+
+@pytest.mark.promise("EV-02")
+def test_each_process_asks_for_it_with_the_rounds_it_makes() -> None:
+    new_chain()
+    rounds = {name: ROUNDS[name] for name in ("seals", "roots")}
+    LOOKED.at = float("-inf")
+    assert due_of(rounds) == ["seals"]
+    assert rounds["seals"].look(never) == 1
+    assert due_of(rounds) == []
