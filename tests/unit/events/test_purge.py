@@ -15,6 +15,8 @@ from django.core.management.base import CommandError
 from psycopg.errors import InsufficientPrivilege, RestrictViolation
 
 from events import purge
+from events.check_purges import check_purges
+from events.checking import Asked, Finding, Looked
 from events.models import PurgeCertificate, Retention
 from events.purge import Purged, purge_events, purgeable_events
 from liyagent.audit.models import AuditRow
@@ -228,6 +230,32 @@ def test_a_right_to_delete_is_not_enough_the_trigger_knows_the_owner_by_its_role
         record.sql(f"DROP OWNED BY {role}")
         record.sql(f"DROP ROLE {role}")
     assert record.left() == {chain}
+
+
+@pytest.mark.promise("EV-02")
+def test_what_is_left_or_written_anew_of_a_purged_chain_is_found(record: Record) -> None:
+    whole, anew = record.chain(days=400), record.chain(days=400)
+    assert purge_events(actor=ACTOR).chains == 2
+    assert list(check_purges(Asked())) == [Looked(check="purges", chains=2)]
+    record.sql(
+        "INSERT INTO events_eventhead (correlation_id, count, hash) VALUES (%s, 0, '')", anew
+    )
+    (found,) = [it for it in check_purges(Asked()) if isinstance(it, Finding)]
+    assert (found.reason, str(anew) in found.where) == ("not_whole", True)
+    assert [
+        it for it in check_purges(Asked(first=whole, last=whole)) if isinstance(it, Finding)
+    ] == []
+
+
+@pytest.mark.promise("ruling 28")
+@pytest.mark.parametrize("told", ["last_at = at - interval '364 days'", "kept_days = 0"])
+def test_a_certificate_of_a_purge_that_was_too_early_is_found(record: Record, told: str) -> None:
+    record.chain(days=400)
+    assert purge_events(actor=ACTOR).chains == 1
+    record.sql("ALTER TABLE events_purgecertificate DISABLE TRIGGER USER")
+    record.sql(f"UPDATE events_purgecertificate SET {told}")
+    (found,) = [it for it in check_purges(Asked()) if isinstance(it, Finding)]
+    assert (found.reason, found.is_break) == ("purged_early", True)
 
 
 def test_the_shell_says_what_would_go_and_what_went(
