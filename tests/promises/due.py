@@ -89,8 +89,12 @@ DUE = {
     "CR-32": Due(
         text="Kill trials over fires, turns and calls: none lost, nothing done twice, recovered within 15 s.",
     ),
+    "EV-03": Due(text="The database refuses every change of the log but the purge of what is due."),
     "EV-05": Due(text="A resumed run continues the same sequence of events."),
     "EV-07": Due(text="Events ride in the step's commit; a failing one never holds up the run."),
+    "EV-08": Due(
+        text="The log can be off; events are kept for the days that are set; an agent's runs are listed.",
+    ),
     "MI-01": Due(
         text="A mission comes by header, baggage or a message's `_meta`, fits one rule as a whole, or is dropped.",
     ),
