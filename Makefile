@@ -1,6 +1,6 @@
 # Each target does its own set-up in .venv; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help up test test-pgbouncer test-edge test-browser test-servers check check-model demo trials races guards bench promises fuzz
+.PHONY: help up test test-pgbouncer test-edge test-browser test-servers check check-model demo trials races guards bench promises fuzz mutants
 
 # ARGS goes to the command behind the target. FULL, CUTS and JSON are read by the commands themselves.
 ARGS ?=
@@ -59,6 +59,9 @@ check-model: .venv/bin/python ## visit every state of the protocol's models, and
 
 fuzz: .venv/.ok-tests ## send the API whatever its schema allows (FUZZ_EXAMPLES=200 for each operation)
 	@FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-200} $(PY) -m pytest tests/flows/test_schema.py -q --show-capture=no $(ARGS)
+
+mutants: .venv/.ok-tests ## try mutants of evidence packs: none is accepted (LIYAGENT_MUTANTS=100000)
+	@LIYAGENT_MUTANTS=$${LIYAGENT_MUTANTS:-100000} $(PY) -m pytest tests/unit/events/seals/test_mutants.py -q --show-capture=no $(ARGS)
 
 demo: .venv/.ok ## kill a process in the middle of a write and see the run finish on the other
 	@$(PY) -m liyagent.demo $(ARGS)

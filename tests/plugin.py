@@ -29,8 +29,10 @@ ENVIRONMENT = {
     "LIYAGENT_LATE_LOOK_SECONDS": "0.3",
     "LIYAGENT_ALLOWED_PRIVATE_HOSTS": "127.0.0.1,localhost",
 }
-# How many kill trials are played, and at which moments: asked of the tests themselves.
-ASKED = frozenset({"LIYAGENT_KILL_TRIALS", "LIYAGENT_KILL_SEED"})
+# How many kill trials are played, and at which moments, and mutants tried: asked of the tests themselves.
+ASKED = frozenset(
+    f"LIYAGENT_{it}" for it in ("KILL_TRIALS", "KILL_SEED", "MUTANTS", "MUTANTS_SEED")
+)
 # A test that counts log bytes still finds them while other tests write.
 SETTINGS = {"wal_keep_size": "1GB"}
 MARKERS = (
