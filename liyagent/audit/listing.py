@@ -177,7 +177,7 @@ def _fits(wanted: Selection, others: Sequence[str], row: tuple[Any, ...]) -> boo
 def _of_actions(
     wanted: Selection, *, above: int, below: int, limit: int, newest_first: bool
 ) -> Found:
-    given = {
+    given: dict[str, Any] = {
         "actions": actions_below(wanted.chosen["action"]),
         "above": above,
         "below": below,

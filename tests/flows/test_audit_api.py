@@ -98,8 +98,17 @@ def test_what_cannot_be_used_is_named(auditor: Api) -> None:
             "audit/export?after=-1", "audit/export?after=x", "audit/export?limit=1", "concerns?state=x"):  # fmt: skip
         answer = auditor.get(f"/api/{path.replace(' ', '%20')}")
         assert (answer.status, answer.headers["Content-Type"]) == (400, "application/problem+json")
-    for body in ({"actor": "a", "mission": "m"}, {"mission": "M 5"}, {"actor": 1}, {"who": "a"},
-            {"actor": "a\nb"}, {"reference": "r" * 121}, [], {"actor": "a" * 201}):  # fmt: skip
+    bodies: tuple[Any, ...] = (
+        {"actor": "a", "mission": "m"},
+        {"mission": "M 5"},
+        {"actor": 1},
+        {"who": "a"},
+        {"actor": "a\nb"},
+        {"reference": "r" * 121},
+        [],
+        {"actor": "a" * 201},
+    )
+    for body in bodies:
         assert auditor.post("/api/concerns", body).status == 400
     assert AuditRow.objects.filter(action="concern.opened").count() == 0
 
