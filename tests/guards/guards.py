@@ -25,6 +25,7 @@ from tests.guards.monitoring import MONITORING
 from tests.guards.notices import NOTICE_GUARDS
 from tests.guards.outside import OUTSIDE
 from tests.guards.people import PEOPLE
+from tests.guards.record import RECORD
 from tests.guards.roles import ROLE_GUARDS
 from tests.guards.taking_over import TAKING_OVER
 from tests.guards.teams import TEAMS
@@ -76,6 +77,7 @@ GUARDS: tuple[Guard, ...] = (
     *DELEGATION,
     *DELIVERY_GUARDS,
     *PEOPLE,
+    *RECORD,
     *ROLE_GUARDS,
     *APPROVALS,
     *AUDIT_GUARDS,

@@ -186,6 +186,7 @@ def test_a_page_ends_before_its_contents_are_too_much(
     run = answered(world)
     monkeypatch.setattr(evidence, "PAGE_BYTES", 1)
     found = told(reader, run)
+    assert len(found["events"]) == 1
     seen = [it["number"] for it in found["events"]]
     while found["next"]:
         found = reader.get(found["next"]).data

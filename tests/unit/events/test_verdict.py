@@ -141,9 +141,10 @@ def test_a_chain_without_its_head_is_broken() -> None:
 @pytest.mark.promise("EV-02")
 def test_a_process_that_was_taken_over_cannot_have_written_later() -> None:
     it = Writer()
-    it.write("run.started", STARTED, attempt=2)
-    it.write("step", {"step": 1}, attempt=1)
-    assert reason(verdict(hashed(it.events))) == (2, "doubled")
+    it.write("run.started", STARTED, attempt=1)
+    late = it.write("step", {"step": 1}, attempt=1)
+    taken = it.write("run.resumed", {}, attempt=2)
+    assert reason(verdict(hashed([taken, late]))) == (2, "doubled")
 
 
 @pytest.mark.promise("EV-07")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
-from events import verify_chains
+from events import reading, verify_chains
 from events.checking import FIRST, Asked, Finding, Looked
+from events.completeness import RunFacts
 from events.management.subcommands.verify import first_chain_since
 from events.verify_chains import check_chains
 from liyagent.core.errors import BadInput, NotFound
@@ -116,14 +119,29 @@ def test_what_is_missing_is_told_and_is_no_break(world: World) -> None:
 
 
 @pytest.mark.promise("EV-02")
-def test_a_run_that_goes_on_meanwhile_is_not_taken_for_one_that_was_changed(world: World) -> None:
+def test_a_run_that_goes_on_meanwhile_is_not_taken_for_one_that_was_changed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Heads, rows and events are read of one moment, whatever is written between."""
-    world.start(says("done"))
+    run = world.start(says("done"))
     process = world.process()
     ((run_id, attempt),) = process.take()
-    found = check_chains(Asked())
-    process.go_on(run_id, attempt)
-    assert [it for it in found if isinstance(it, Finding)] == []
+
+    def go_on() -> None:
+        process.go_on(run_id, attempt)
+        connection.close()
+
+    threads = [threading.Thread(target=go_on)]
+
+    def write_between(_first: UUID, _last: UUID) -> dict[UUID, list[RunFacts]]:
+        if threads:
+            threads[0].start()
+            threads.pop().join()
+        return {}
+
+    monkeypatch.setattr(reading, "FACTS", [*reading.FACTS, write_between])
+    assert [it for it in check_chains(Asked()) if isinstance(it, Finding)] == []
+    assert Run.objects.get(id=run.id).status == "answered"
 
 
 def test_it_reads_some_heads_at_a_time_and_tells_how_far_it_is(
