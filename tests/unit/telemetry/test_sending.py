@@ -30,6 +30,18 @@ def tell(times: int = 1, *, name: str = "m") -> None:
                 pass
 
 
+def hang(collector: Collector) -> tuple[Event, Event]:
+    """Let it hang: it says that it does, and goes on once it is told to."""
+    hung, goes_on = Event(), Event()
+
+    def on_request() -> None:
+        hung.set()
+        goes_on.wait(5)
+
+    collector.on_request = on_request
+    return hung, goes_on
+
+
 def test_a_request_is_protobuf_to_the_address_with_the_headers_that_are_set(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,8 +65,7 @@ def test_many_go_in_few_requests(traces: Traces) -> None:
 
 
 def test_a_collector_that_hangs_holds_up_nobody(traces: Traces) -> None:
-    hung, goes_on = Event(), Event()
-    traces.collector.on_request = lambda: bool(hung.set() or goes_on.wait(5))  # type: ignore[func-returns-value]
+    hung, goes_on = hang(traces.collector)
     tell()
     assert hung.wait(5)
     began = time.monotonic()
@@ -135,8 +146,7 @@ def test_of_too_many_that_wait_the_oldest_give_way_and_are_counted(
     traces: Traces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(traces.sending, "_most", 10)
-    hung, goes_on = Event(), Event()
-    traces.collector.on_request = lambda: bool(hung.set() or goes_on.wait(5))  # type: ignore[func-returns-value]
+    hung, goes_on = hang(traces.collector)
     tell(name="first")
     assert hung.wait(5)
     before = counted("full")
@@ -150,8 +160,7 @@ def test_a_batch_that_comes_back_to_no_room_gives_way_and_is_counted(
     traces: Traces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(traces.sending, "_most", 10)
-    hung, goes_on = Event(), Event()
-    traces.collector.on_request = lambda: bool(hung.set() or goes_on.wait(5))  # type: ignore[func-returns-value]
+    hung, goes_on = hang(traces.collector)
     traces.collector.status = 503
     tell(name="old")
     assert hung.wait(5)
