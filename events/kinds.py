@@ -80,7 +80,8 @@ KINDS: Mapping[str, Kind] = {
             "tool.call",
             "what came of a call, on which authority it was made, and how it was settled where it was in doubt",
             {**PLACE, "effect": TEXT, "fate": TEXT, "posture": TEXT, "gate": TEXT, "policy": TEXT}
-            | {"key": TEXT, "settlement": TEXT, "ms": NUMBER, "args": WORDS, "result": WORDS},
+            | {"run_as": TEXT, "key": TEXT, "settlement": TEXT, "ms": NUMBER}
+            | {"args": WORDS, "result": WORDS},
             {"approval": TEXT},
         ),
         _kind(

@@ -340,6 +340,7 @@ class RunScope(Scope):
             "posture": verdict.posture.value,
             "gate": verdict.gate,
             "policy": verdict.policy_fingerprint,
+            "run_as": call.asker.run_as,
             "key": outcome.key,
             "settlement": outcome.settlement,
             "ms": outcome.duration_ms,

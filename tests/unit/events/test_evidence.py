@@ -107,6 +107,12 @@ def test_a_call_is_told_with_its_authority(world: World, reader: Api) -> None:
     assert call["policy"]
 
 
+@pytest.mark.promise("EV-04")
+def test_a_call_is_told_as_whom_it_was_made(world: World, reader: Api) -> None:
+    (state,) = told(reader, answered(world, started_by="rita"))["state"]["runs"]
+    assert [it["run_as"] for it in state["calls"]] == ["rita", "rita"]
+
+
 @pytest.mark.promise("EV-07")
 @pytest.mark.field("FL-85")
 def test_events_that_could_not_be_written_make_it_incomplete_and_still_intact(
