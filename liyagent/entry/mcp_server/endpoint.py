@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -28,7 +30,7 @@ from liyagent.entry.mcp_server.answer import RESULT_TOOL, Told, told_of
 from liyagent.entry.mcp_server.asked import Asked, Caller
 from liyagent.entry.mcp_server.errors import NoSuchTool, NotLetIn
 from liyagent.entry.mcp_server.mount import ASKED
-from liyagent.entry.mcp_server.receive import Taking, take_call
+from liyagent.entry.mcp_server.receive import Taking, check_tool, take_call
 from liyagent.entry.mcp_server.tools import ask_of, fetch_of, list_tools, schema_of
 from liyagent.entry.mcp_server.wait import in_thread, told_when_settled
 from missions.carry import META_KEY
@@ -79,10 +81,10 @@ async def _call(ctx: Any, params: CallToolRequestParams) -> CallToolResult:
         )
     except NoSuchTool as error:
         raise MCPError(INVALID_PARAMS, str(error)) from None
-    except NotLetIn as error:
-        # Its run may have been started: none of the codes that say that nothing was done.
-        raise MCPError(INTERNAL_ERROR, str(error)) from None
     except LiyagentError as error:
+        if error.http_status == HTTPStatus.SERVICE_UNAVAILABLE or isinstance(error, NotLetIn):
+            # Its run may have been started: none of the codes that say that nothing was done.
+            raise MCPError(INTERNAL_ERROR, str(error)) from None
         return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
     except AWAY:
         raise MCPError(INTERNAL_ERROR, AGAIN) from None
@@ -97,16 +99,26 @@ async def _begun(ctx: Any, asked: Asked, params: CallToolRequestParams) -> tuple
     if params.name == RESULT_TOOL:
         run_id, seconds = fetch_of(arguments)
         return run_id, seconds, True
-    # As it came: the SDK's own model of it drops nothing, and knows nothing of ours.
+    # As it came, not as the SDK's own model has it.
     meta = (ctx.params or {}).get("_meta")
-    given = ask_of(arguments)
+    return await in_thread(lambda: _taken(asked, params.name, arguments, meta))
+
+
+def _taken(
+    asked: Asked, tool: str, arguments: Mapping[str, Any], meta: Any
+) -> tuple[UUID, float, bool]:
+    try:
+        given = ask_of(arguments)
+    except BadInput:
+        check_tool(tool)
+        raise
     taking = Taking(
-        agent_key=params.name,
+        agent_key=tool,
         task=given["task"],
         history=given.get("history", []),
         meta=meta if isinstance(meta, dict) else {},
     )
-    return await in_thread(lambda: take_call(asked, taking)), given["wait_seconds"], False
+    return take_call(asked, taking), given["wait_seconds"], False
 
 
 def _caller_now(asked: Asked) -> Caller:

@@ -49,7 +49,7 @@ def take_call(asked: Asked, taking: Taking) -> UUID:
     delivery_id, stamp = _delivery_id(asked, taking), asked.stamp_with(taking.meta)
     known = Arrival.objects.filter(way=WAY, source=taking.agent_key, delivery_id=delivery_id)
     if not known.exists():
-        _check_agent(taking.agent_key)
+        check_tool(taking.agent_key)
         _check_burst(asked.caller.username)
     with stamped(stamp):
         arrived = arrive(
@@ -77,7 +77,8 @@ def open_agents() -> QuerySet[Agent]:
     return Agent.objects.filter(is_open, is_enabled=True).order_by("key")
 
 
-def _check_agent(key: str) -> None:
+def check_tool(key: str) -> None:
+    """Raise `NoSuchTool` where no agent of that key may be asked by MCP."""
     if not open_agents().filter(key=key).exists():
         raise NoSuchTool(tool=key)
 

@@ -70,7 +70,8 @@ def test_a_long_catalogue_has_pages(
 def test_what_is_not_open_cannot_be_called(world: World, ann: McpUser, tool: str) -> None:
     make_agent("shut", channels=["api"])
     make_agent("gone", is_enabled=False)
-    assert refusal(ann.post(asks(tool))) == (200, -32602)
+    for arguments in ({}, {"task": 7}):
+        assert refusal(ann.post(asks(tool, **arguments))) == (200, -32602)
     assert not Arrival.objects.exists()
 
 
