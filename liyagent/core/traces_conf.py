@@ -16,6 +16,7 @@ WORDS, SHARE = "LIYAGENT_TRACES_WORDS", "LIYAGENT_TRACES_SHARE"
 PATH = "/v1/traces"
 SPOKEN = "http/protobuf"
 LONGEST_URL, LONGEST_NAME, LONGEST_VALUE, MOST_HEADERS = 2_000, 200, 4_000, 20
+LIMIT = re.compile(r"OTEL_[A-Z_]{1,80}_LIMIT")
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$&'*+.^_`|~-]{1,100}")
 # What says how the body is to be read, and to whom it goes, is not an operator's to set.
 OURS = frozenset(
@@ -51,6 +52,7 @@ def read_traces(env: Mapping[str, str]) -> TracesConf | None:
         )
     if _flag(env, DISABLED) or not url:
         return None
+    _check_limits(env)
     return TracesConf(url=url, headers=headers, service=service, share=share, has_words=has_words)
 
 
@@ -120,6 +122,13 @@ def _share(env: Mapping[str, str]) -> float:
     if not 0 <= share <= 1:
         raise BadSetting(f"{SHARE} is {text[:80]!r}; it wants a number from 0 to 1")
     return share
+
+
+def _check_limits(env: Mapping[str, str]) -> None:
+    """Nothing is limited by these here; but the SDK cannot even be imported with one that is no number."""
+    for name, value in env.items():
+        if LIMIT.fullmatch(name) and not re.fullmatch(r"[0-9]{0,18}", value.strip()):
+            raise BadSetting(f"{name} is {value[:80]!r}; it wants a whole number")
 
 
 def _flag(env: Mapping[str, str], name: str) -> bool:

@@ -14,7 +14,8 @@ from contextvars import ContextVar, Token
 from types import TracebackType
 from uuid import UUID
 
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.metrics import NoOpMeterProvider
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
@@ -38,6 +39,17 @@ from liyagent.telemetry.sending import Sending
 from liyagent.telemetry.spans import STORY, Story, Traced
 
 FULL = "full"
+# All of them told: what the environment limits elsewhere could push out a span's mission.
+LIMITS = SpanLimits(
+    max_attributes=64,
+    max_events=0,
+    max_links=8,
+    max_span_attributes=64,
+    max_event_attributes=0,
+    max_link_attributes=8,
+    max_attribute_length=MOST_WORDS,
+    max_span_attribute_length=MOST_WORDS,
+)
 SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _chosen: ContextVar[tuple[int, int] | None] = ContextVar("liyagent_chosen_ids", default=None)
 
@@ -75,10 +87,11 @@ class Tracing:
         provider = TracerProvider(
             # By the trace alone, whatever the parent says: each process then decides of a run as the others do.
             sampler=TraceIdRatioBased(conf.share),
-            resource=Resource.create(resource),
+            resource=OTELResourceDetector().detect().merge(Resource(resource)),
             shutdown_on_exit=False,
             id_generator=ChosenIds(),
-            span_limits=SpanLimits(max_span_attribute_length=MOST_WORDS),
+            span_limits=LIMITS,
+            meter_provider=NoOpMeterProvider(),
         )
         provider.add_span_processor(MissionProcessor())
         provider.add_span_processor(self.sending)

@@ -72,6 +72,7 @@ def test_what_opentelemetry_disables_is_off() -> None:
         ("LIYAGENT_TRACES_SHARE", "nan"),
         ("LIYAGENT_TRACES_WORDS", "perhaps"),
         ("OTEL_SDK_DISABLED", "perhaps"),
+        ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "many"),
     ],
 )
 def test_what_cannot_be_used_is_refused_by_its_name(name: str, value: str) -> None:

@@ -139,6 +139,21 @@ def test_of_many_runs_about_the_share_is_told_and_each_whole(
     assert 60 < len(set(told)) < 140
 
 
+def test_what_the_environment_limits_and_names_leaves_a_span_whole(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "2")
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=prod,service.name=x,odd")
+    monkeypatch.setenv("OTEL_EXPERIMENTAL_RESOURCE_DETECTORS", "nobody_has_it")
+    with traced(collector, TracesConf(url=f"{collector.url}/v1/traces"), monkeypatch) as traces:
+        with story_of(a_run()), span(Kind.MODEL_CALL) as told:
+            told.tell(model="gpt", provider="openai")
+        (sent,) = traces.sent()
+    assert sent.attributes["liyagent.mission.id"] == "incident-42"
+    assert len(sent.attributes) == 8
+    assert (sent.resource["deployment.environment"], sent.resource["service.name"]) == ("prod", "liyagent")  # fmt: skip
+
+
 def test_what_leaves_within_a_span_tells_of_it(traces: Traces) -> None:
     assert trace_meta() == {}
     with story_of(a_run()), span(Kind.TOOL_CALL) as told:
