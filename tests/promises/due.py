@@ -89,8 +89,19 @@ DUE = {
     "CR-32": Due(
         text="Kill trials over fires, turns and calls: none lost, nothing done twice, recovered within 15 s.",
     ),
+    "EV-01": Due(
+        text="Starts, steps, calls, decisions, resumes, ends: each an event of a kind that one table describes.",
+        part="all but `retry`, `workflow.*`, `saga.*` and `handoff`",
+    ),
+    "EV-02": Due(
+        text="Events are numbered and chained; one that is dropped, edited, put in or moved is found, and the API says so.",
+    ),
     "EV-03": Due(text="The database refuses every change of the log but the purge of what is due."),
+    "EV-04": Due(
+        text="The same answer has the state folded from events alone beside the run's checkpoint, and whether they agree.",
+    ),
     "EV-05": Due(text="A resumed run continues the same sequence of events."),
+    "EV-06": Due(text="Words are in events of agents recorded in full alone; else their digest."),
     "EV-07": Due(text="Events ride in the step's commit; a failing one never holds up the run."),
     "EV-08": Due(
         text="The log can be off; events are kept for the days that are set; an agent's runs are listed.",
