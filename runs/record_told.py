@@ -1,22 +1,30 @@
-"""What a run's page says of the record itself: whether it is intact and complete, the first break, and what to do."""
+"""What a run's page says of the record itself: intact and complete or not, the first break, whether it agrees, what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
 from uuid import UUID
 
 from django.db import connection
 
-from events.checking import Asked
-from events.completeness import Lack
-from events.verdict import Found, Verdict
-from events.verify_chains import verdicts
+from events.completeness import Completeness, Lack
+from events.fold import Budget, State
+from events.keys import checking_keys
+from events.reading import HeadRow, one_moment, purged_among, read_facts, read_head, stream_events
+from events.sealing import SEAL_CHECK
+from events.verdict import Found, Judge, Verdict
+from runs.evidence import MOST_ITEMS, MOST_JUDGED, live_of
+from runs.evidence_compare import Difference, differences
+from runs.head import BODIES
 from runs.models import Run
 
 # A longer chain is looked at when somebody asks for it; one longer still at the shell.
 MOST_AT_ONCE = 5_000
-MOST_ASKED_FOR = 50_000
+MOST_ASKED_FOR = MOST_JUDGED
+MOST_DIFFERENCES = 20
 COUNT = (
     "SELECT count(*) FROM (SELECT 1 FROM events_runevent WHERE correlation_id = %s LIMIT %s) AS few"
 )
@@ -37,6 +45,9 @@ LACKING = (
     "What is missing was never written, or was taken away: the vendor's own log and the audit log tell what happened meanwhile.",
     "A run with a gap is neither replayed nor learnt from.",
 )
+DIFFERING = (
+    "The row of the run, or of a mark, was changed beside the record, or events of it are missing: believe the events where they are intact.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +58,9 @@ class RecordTold:
     run_id: UUID
     count: int
     is_longer: bool
+    purged_at: datetime | None
     verdict: Verdict | None
+    differs: Sequence[Difference]
 
     @property
     def broken(self) -> Found | None:
@@ -62,7 +75,7 @@ class RecordTold:
     @property
     def may_be_asked_for(self) -> bool:
         """Whether the page may look at it after all."""
-        return self.verdict is None and 0 < self.count <= MOST_ASKED_FOR
+        return self.verdict is None and self.purged_at is None and not self.is_longer
 
     @property
     def is_open(self) -> bool:
@@ -72,7 +85,8 @@ class RecordTold:
     @property
     def is_well(self) -> bool:
         """Whether it was looked at, is intact, and lacks nothing."""
-        return self.verdict is not None and self.verdict.is_intact and self.verdict.is_complete
+        has_both = self.verdict is not None and self.verdict.is_intact and self.verdict.is_complete
+        return has_both and not self.differs
 
     @property
     def to_do(self) -> list[str]:
@@ -82,21 +96,51 @@ class RecordTold:
             told += TO_DO.get(self.broken.reason, CHANGED)
         if self.lacks:
             told += LACKING
+        if self.differs:
+            told += DIFFERING
         return [it.format(run=self.run_id) for it in told]
 
 
 def record_of(run: Run, *, is_asked_for: bool = False) -> RecordTold:
-    """Judge the chain of a run, of one moment; not one of more than 5,000 events, or 50,000 where it is asked for."""
-    most = MOST_ASKED_FOR if is_asked_for else MOST_AT_ONCE
-    with connection.cursor() as cursor:
-        cursor.execute(COUNT, [run.correlation_id, MOST_ASKED_FOR + 1])
-        ((count,),) = cursor.fetchall()
-    chain = Asked(first=run.correlation_id, last=run.correlation_id)
-    found = next(iter(verdicts(chain)), None) if count <= most else None
+    """Judge the chain of a run, of one moment, and compare what its events come to with its row.
+
+    Not a chain of more than 5,000 events, or 20,000 where it is asked for; the number of statements is the same for any.
+    """
+    chain, most = run.correlation_id, MOST_ASKED_FOR if is_asked_for else MOST_AT_ONCE
+    with one_moment():
+        with connection.cursor() as cursor:
+            cursor.execute(COUNT, [chain, MOST_ASKED_FOR + 1])
+            ((count,),) = cursor.fetchall()
+        head = read_head(chain)
+        purged_at = purged_among([chain]).get(chain) if not count else None
+        looked = _look(run, head) if count <= most and purged_at is None else None
     return RecordTold(
-        correlation_id=run.correlation_id,
+        correlation_id=chain,
         run_id=run.id,
         count=min(count, MOST_ASKED_FOR),
         is_longer=count > MOST_ASKED_FOR,
-        verdict=found,
+        purged_at=purged_at,
+        verdict=looked[0] if looked else None,
+        differs=looked[1] if looked else (),
     )
+
+
+def _look(run: Run, head: HeadRow | None) -> tuple[Verdict, Sequence[Difference]]:
+    """Read the chain once, in a stream."""
+    chain = run.correlation_id
+    judge = Judge(
+        correlation_id=chain,
+        head=head,
+        keys=checking_keys(),
+        completeness=Completeness.of(read_facts(chain, chain).get(chain, ())),
+        seal=SEAL_CHECK.check,
+    )
+    state = State(Budget(MOST_ITEMS))
+    for row in islice(stream_events(chain, chain), MOST_ASKED_FOR + 1):
+        judge.see(row)
+        if row.run_id == run.id:
+            state.see(row)
+    # Its row as it stood at the same moment.
+    now = Run.objects.filter(id=run.id).defer(*BODIES).first() or run
+    differs = differences(state.runs.get(run.id), live_of(now))
+    return judge.verdict(), list(islice(differs, MOST_DIFFERENCES))

@@ -67,10 +67,18 @@ def note_of(told: Told, *, with_words: bool) -> ShownNote:
         tone=_tone_of_end(content) if told.kind == "run.ended" else tone,
         facts={
             visible(fact_named(told.kind, name)): shown_words(fact_in_words(name, value))
-            for name, value in content.items()
+            for name, value in _in_order(told.kind, content)
             if name not in NOT_SHOWN
         },
     )
+
+
+def _in_order(kind: str, content: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Its facts as the table of kinds has them: what matters first. What it does not know comes last."""
+    known = KINDS.get(kind)
+    names = [*known.fields, *known.may_have] if known else []
+    ordered = [name for name in names if name in content]
+    return [(name, content[name]) for name in (*ordered, *sorted(content.keys() - set(ordered)))]
 
 
 def _title(kind: str, content: Mapping[str, Any]) -> str:

@@ -53,6 +53,7 @@ class Scene:
     tool: int
     requests: dict[str, UUID]
     ways: Filed
+    place: Place
 
 
 @contextmanager
@@ -90,6 +91,7 @@ def open_scene(directory: Path) -> Iterator[Scene]:
             tool=tool[0],
             requests=requests,
             ways=ways,
+            place=place,
         )
 
 
