@@ -45,7 +45,7 @@ def test_a_run_with_an_unknown_write_says_what_to_do(console: Console) -> None:
     page = console.page
     assert "a person has to look" in page.inner_text("#unknown")
     assert "proven dead" in page.inner_text("#takeovers")
-    assert page.locator("tr.liy-row-unknown").count() >= 1
+    assert page.locator(".liy-row-unknown").count() >= 1
     console.open(f"/admin/runs/run/{console.scene.answered}/change/", "run-answered")
     assert page.locator("#unknown").count() == 0
 
@@ -100,7 +100,7 @@ def test_a_write_in_doubt_leads_to_its_line_and_to_a_page_of_its_own(console: Co
     links = page.locator("#result_list tbody a")
     page.goto(console.scene.url + str(links.nth(0).get_attribute("href")))
     console.check("the line of a call")
-    assert page.locator("tr:target.liy-row-unknown").count() == 1
+    assert page.locator(".liy-row-unknown:target").count() == 1
     console.open("/admin/runs/call/")
     console.open(str(links.nth(1).get_attribute("href")), "row-runs-call")
     assert "told_unknown" not in page.inner_text("#content-main")

@@ -29,7 +29,7 @@ def test_a_run_is_watched_live_to_its_answer_and_is_the_same_after_a_refresh(
     console.picture("playground-live")
     page.wait_for_selector("#said:has-text('It has answered')", timeout=60_000)
     assert page.inner_text("#live").strip() == ""
-    assert page.locator(".liy-step").count() > 2
+    assert page.locator(".liy-model").count() > 2
     assert page.inner_text("#answer .liy-block")
     console.check("the playground")
     console.picture("playground-ended")
