@@ -224,7 +224,7 @@ class _Row(NamedTuple):
     """A head as it was sealed, and what stands of it."""
 
     chain: UUID
-    count: int
+    sealed: int
     hash: bytes
     event: bytes | None
     head: int | None
@@ -237,10 +237,12 @@ def _fallen(it: _Row) -> str | None:
     if it.event is not None:
         if bytes(it.event) != bytes(it.hash):
             return "rewritten"
-        return "put_back" if it.head is not None and it.head < it.count else None
+        return "put_back" if it.head is not None and it.head < it.sealed else None
     if it.purged is None or it.purged_hash is None or it.rested_since is None:
         return "deleted" if it.head is None else "cut"
-    if it.purged < it.count or (it.purged == it.count and bytes(it.purged_hash) != bytes(it.hash)):
+    if it.purged < it.sealed or (
+        it.purged == it.sealed and bytes(it.purged_hash) != bytes(it.hash)
+    ):
         return "purged_otherwise"
     return "purged_early" if _begun(it.chain) > it.rested_since + SKEW else None
 

@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 ACTOR = "system:roots"
 LONGEST_REASON = 500
+TRIES = 20
 FOUND = """
 INSERT INTO events_rollback (found_at, reason, sentence, exported) VALUES (liyagent_now(), %s, %s, %s)
     ON CONFLICT DO NOTHING RETURNING id
@@ -143,7 +144,7 @@ def accept_rollback(*, actor: str, reason: str) -> int:
     """Accept what was found and begin a new epoch of roots, with a root that tells so; return its number.
 
     Everything stays contained until a person releases it. Raises `BadInput`, `NotFound` where nothing was found, and `Conflict`
-    where another process made that root's number: then the next round makes it.
+    where others make roots all the time: then the next one tells so.
     """
     reason = clean_text(reason).strip()
     if not 1 <= len(reason) <= LONGEST_REASON:
@@ -159,10 +160,14 @@ def accept_rollback(*, actor: str, reason: str) -> int:
             cursor.execute(ACCEPT, [actor, reason, epoch, found.id])
         detail = {"epoch": epoch, "reason": reason, "sentence": found.sentence}
         record("events.rollback_accepted", actor=actor, detail=detail)
-    number = make_root(Batch(), after=newest_root())
-    if number is None:
-        raise Conflict("accepted; the root that tells so is made by the next round")
-    return number
+    for _ in range(TRIES):
+        newest = newest_root()
+        if newest.epoch == epoch:
+            return newest.number
+        number = make_root(Batch(), after=newest)
+        if number is not None:
+            return number
+    raise Conflict("accepted; the root that tells so is made by the next round")
 
 
 def _is_accepted(exported: Exported, epoch: int) -> bool:

@@ -128,7 +128,7 @@ def make_root(batch: Batch, *, after: Newest) -> int | None:
         "totals": _totals(batch, after),
     }
     message = signed_root(statement)
-    row = [
+    row: list[Any] = [
         number,
         epoch,
         at,

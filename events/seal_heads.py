@@ -149,7 +149,7 @@ def _seal_some(after: UUID, newest: Newest) -> tuple[UUID | None, bool | None]:
 def _changed(after: UUID) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(CHANGED, [after, HEADS_A_ROOT])
-        return cursor.fetchall()
+        return list(cursor.fetchall())
 
 
 def _batch_of(rows: list[tuple[Any, ...]], newest: Newest) -> Batch:
@@ -226,7 +226,7 @@ def _seal(heads: list[HeadLeaf], number: int) -> None:
         head_seal(key_id=key_id, correlation_id=chain, count=count, digest=digest, number=number)
         for chain, count, digest in heads
     ]
-    told = {
+    told: dict[str, Any] = {
         "number": number,
         "key": key_id,
         "chains": [it[0] for it in heads],

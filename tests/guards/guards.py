@@ -19,12 +19,14 @@ from tests.guards.guard import Guard
 from tests.guards.jobs import JOBS
 from tests.guards.judging import JUDGING
 from tests.guards.keeping import KEEPING
+from tests.guards.mcp_server import MCP_SERVER
 from tests.guards.missions import MISSIONS
 from tests.guards.models import MODELS
 from tests.guards.monitoring import MONITORING
 from tests.guards.notices import NOTICE_GUARDS
 from tests.guards.outside import OUTSIDE
 from tests.guards.people import PEOPLE
+from tests.guards.seals import SEAL_GUARDS
 from tests.guards.record import RECORD
 from tests.guards.roles import ROLE_GUARDS
 from tests.guards.taking_over import TAKING_OVER
@@ -83,6 +85,8 @@ GUARDS: tuple[Guard, ...] = (
     *AUDIT_GUARDS,
     *TAKING_OVER,
     *TRACES,
+    *SEAL_GUARDS,
+    *MCP_SERVER,
     *MISSIONS,
     *MODELS,
     *NOTICE_GUARDS,

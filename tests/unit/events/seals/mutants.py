@@ -18,7 +18,7 @@ def mutant(random: Random, packs: Sequence[Lines]) -> bytes:
     """Return a pack with one to three things done to it, in bytes."""
     lines = list(random.choice(packs))
     for _ in range(random.choice((1, 1, 1, 2, 3))):
-        lines = random.choice(WAYS)(random, lines, packs) if lines else lines
+        lines = random.choice(WAYS)(random, lines, packs) if any(lines) else lines
     return b"".join(lines)
 
 
@@ -96,7 +96,20 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
 
 
 def _other(random: Random, value: Any) -> Any:
-    odd = (None, True, False, 0, -1, 2**70, "", "0" * 64, [], {}, "x" * 300, "\u2028")
+    odd: tuple[Any, ...] = (
+        None,
+        True,
+        False,
+        0,
+        -1,
+        2**70,
+        "",
+        "0" * 64,
+        [],
+        {},
+        "x" * 300,
+        "\u2028",
+    )
     if random.random() < 0.3:
         return random.choice(odd)
     if isinstance(value, bool) or value is None:

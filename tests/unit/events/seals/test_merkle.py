@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import pytest
 
@@ -79,10 +80,13 @@ def test_each_leaf_of_each_size_is_shown_by_its_path_and_by_no_other() -> None:
         for index in range(size):
             path = inclusion_path(index, size, LOG.node)
             assert path == batch_path(LEAVES[:size], index)
-            held = {"index": index, "size": size, "path": path}
+            held: dict[str, Any] = {"index": index, "size": size, "path": path}
             assert root_by_inclusion(LEAVES[index], **held) == root
             assert root_by_inclusion(LEAVES[-1], **held) != root
-            for edited in ({"index": index + 1}, {"path": path[:-1]}, {"path": [*path, root]}):
+            edits: tuple[dict[str, Any], ...] = (
+                {"index": index + 1}, {"path": path[:-1]}, {"path": [*path, root]},
+            )  # fmt: skip
+            for edited in edits:
                 if size > 1 or "path" not in edited:
                     assert root_by_inclusion(LEAVES[index], **{**held, **edited}) != root
 

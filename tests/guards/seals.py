@@ -1,0 +1,183 @@
+"""The guards of the record's seals: roots, packs, exports, and a database that was put back."""
+
+from __future__ import annotations
+
+from tests.guards.guard import Guard
+
+SEAL, HEADS, ROOTS = "events/seal_heads.py", "events/head_seals.py", "events/roots.py"
+VERIFY, CHECK = "events/verify_pack.py", "events/check_roots.py"
+EXPORT, ROLLBACK = "events/export_roots.py", "events/rollback.py"
+SEALING = "tests/unit/events/seals/test_seal_heads.py::"
+PACKS = "tests/unit/events/seals/test_packs.py::"
+MUTANTS = "tests/unit/events/seals/test_mutants.py::test_no_mutant_is_accepted_and_none_is_a_crash"
+CHECKING = "tests/unit/events/seals/test_check_roots.py::"
+EXPORTS = "tests/unit/events/seals/test_export_roots.py::"
+SIGNATURES = "tests/unit/events/seals/test_signatures.py::"
+SAID = f"{PACKS}test_whatever_was_done_to_a_pack_is_said_in_one_line"
+PUT_BACK = f"{EXPORTS}test_a_database_that_was_put_back_is_found_and_everything_contained"
+STAYS = f"{EXPORTS}test_it_stays_contained_until_a_person_accepted_it_and_released_it"
+
+SEAL_GUARDS: tuple[Guard, ...] = (
+    Guard(
+        name="what was written anew is not sealed a second time",
+        file=SEAL,
+        search="        if wrong is not None:\n",
+        replace="        if False and wrong is not None:\n",
+        tests=(f"{SEALING}test_what_was_written_anew_is_not_sealed_a_second_time",),
+    ),
+    Guard(
+        name="a seal waits for no flush",
+        file=SEAL,
+        search=" FOR UPDATE SKIP LOCKED)",
+        replace=" FOR UPDATE)",
+        tests=(f"{SEALING}test_a_flush_waits_for_no_seal_and_no_seal_for_a_flush",),
+    ),
+    Guard(
+        name="a head that moved on stays unsealed",
+        file=SEAL,
+        search="is_unsealed = h.count > v.count",
+        replace="is_unsealed = false",
+        tests=(f"{SEALING}test_a_head_that_moved_on_meanwhile_keeps_its_seal_and_is_sealed_again",),
+    ),
+    Guard(
+        name="what a death left is sealed before the next root",
+        file=SEAL,
+        search="        if not finish(newest):\n            break\n",
+        replace="",
+        tests=(f"{SEALING}test_a_flush_waits_for_no_seal_and_no_seal_for_a_flush",),
+    ),
+    Guard(
+        name="a root's number is given once",
+        file=ROOTS,
+        search="        return number if cursor.rowcount else None\n",
+        replace="        return number\n",
+        tests=(f"{SEALING}test_of_two_that_make_one_number_one_does",),
+    ),
+    Guard(
+        name="the key before signs in the new one",
+        file=ROOTS,
+        search="    return [key, *(it for it in own_keys_among([before]) if it.public != key.public)]\n",
+        replace="    return [key]\n",
+        tests=(f"{SEALING}test_a_new_key_is_signed_in_by_the_one_before",),
+    ),
+    Guard(
+        name="a seal holds for its root alone",
+        file=HEADS,
+        search='facts = (count.to_bytes(8, "big"), number.to_bytes(8, "big"), digest)',
+        replace='facts = (count.to_bytes(8, "big"), digest)',
+        tests=(f"{SEALING}test_the_seal_on_a_head_shows_what_was_put_back_or_written_anew",),
+    ),
+    Guard(
+        name="a pack is what was signed",
+        file=VERIFY,
+        search='        if end["sha256"] != self.before:\n',
+        replace="        if False:\n",
+        tests=(SAID,),
+    ),
+    Guard(
+        name="each signature of a pack and its roots is looked at",
+        file=VERIFY,
+        search="        for public, message, signature in self.signed:\n",
+        replace="        for public, message, signature in self.signed[:0]:\n",
+        tests=(SAID, MUTANTS),
+    ),
+    Guard(
+        name="a root is signed by the keys that it names, and by all of them",
+        file=VERIFY,
+        search='        if publics != [statement["public"], *statement["also"]]:\n',
+        replace='        if publics[:1] != [statement["public"]]:\n',
+        tests=(MUTANTS,),
+    ),
+    Guard(
+        name="a pack is written in one form alone",
+        file=VERIFY,
+        search="        if not is_same or type(value) is not dict:\n",
+        replace="        if type(value) is not dict:\n",
+        tests=(SAID,),
+    ),
+    Guard(
+        name="the pinned key counts, and no other",
+        file=VERIFY,
+        search="        if self.pins.keys.isdisjoint(publics):\n",
+        replace="        if False:\n",
+        tests=(f"{PACKS}test_a_pack_of_another_key_or_database_is_refused",),
+    ),
+    Guard(
+        name="a chain stands under the signed root",
+        file=VERIFY,
+        search='        if log is None or log.hex() != self.told.root["log"]:\n',
+        replace="        if log is None:\n",
+        tests=(SAID,),
+    ),
+    Guard(
+        name="a signature has one form",
+        file=VERIFY,
+        search=" or scalar >= L:",
+        replace=":",
+        tests=(f"{SIGNATURES}test_a_signature_has_one_form_alone",),
+    ),
+    Guard(
+        name="a chain that is gone with its head is missed",
+        file=CHECK,
+        search='        return "deleted" if it.head is None else "cut"\n',
+        replace='        return None if it.head is None else "cut"\n',
+        tests=(f"{CHECKING}test_each_change_is_found",),
+    ),
+    Guard(
+        name="a purge before its time is found",
+        file=CHECK,
+        search='    return "purged_early" if _begun(it.chain) > it.rested_since + SKEW else None\n',
+        replace="    return None\n",
+        tests=(
+            f"{CHECKING}test_a_purge_is_told_by_a_certificate_that_a_root_closes_over_and_no_other",
+        ),
+    ),
+    Guard(
+        name="a certificate that was sealed stays as it was",
+        file=CHECK,
+        search="            if here.pop(number, None) != digest:\n",
+        replace="            if here.pop(number, None) is None and False:\n",
+        tests=(
+            f"{CHECKING}test_a_purge_is_told_by_a_certificate_that_a_root_closes_over_and_no_other",
+        ),
+    ),
+    Guard(
+        name="a database that was put back resumes nothing",
+        file=ROLLBACK,
+        search="            contain_all(actor=ACTOR, reason=reason[:LONGEST_REASON])\n",
+        replace="            pass\n",
+        tests=(PUT_BACK, STAYS),
+    ),
+    Guard(
+        name="what was not accepted is not released",
+        file="liyagent/agents/containment.py",
+        search="        if (why := why_not()) is not None:\n",
+        replace="        if (why := why_not()) is not None and False:\n",
+        tests=(STAYS,),
+    ),
+    Guard(
+        name="a stranger's root contains nothing",
+        file=ROLLBACK,
+        search='        raise NotOurs(f"the newest root at the target is not ours: {refused}") from None\n',
+        replace='        return Exported(statement=newest_root().statement | {"number": 1 << 40})\n',
+        tests=(
+            f"{EXPORTS}test_what_no_key_of_ours_signed_contains_nothing_and_is_not_written_over",
+        ),
+    ),
+    Guard(
+        name="a target that is down holds up nothing",
+        file=EXPORT,
+        search="    except (TargetDown, NotOurs) as error:\n        ROOT_EXPORTS_FAILED.inc()\n",
+        replace="    except NotOurs as error:\n        ROOT_EXPORTS_FAILED.inc()\n",
+        tests=(
+            f"{EXPORTS}test_a_target_that_is_down_holds_up_nothing_and_gets_later_what_it_missed",
+        ),
+    ),
+    Guard(
+        name="nothing is exported over what another history left",
+        file=EXPORT,
+        search="    if rolled is not None or open_rollback() is not None:\n",
+        replace="    if False:\n",
+        tests=(PUT_BACK,),
+    ),
+)
