@@ -1,6 +1,6 @@
 # Each target does its own set-up in .venv; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help up test test-pgbouncer test-edge test-browser test-servers check check-model demo trials races guards bench promises fuzz mutants
+.PHONY: help up test test-pgbouncer test-edge test-browser test-servers test-conformance check check-model demo trials races guards bench promises fuzz mutants
 
 # ARGS goes to the command behind the target. FULL, CUTS and JSON are read by the commands themselves.
 ARGS ?=
@@ -42,6 +42,9 @@ test-edge: .venv/.ok-tests ## run two app processes behind nginx (its Debian pac
 
 test-servers: .venv/.ok-tests ## run agents on tool servers that were not made here, from npm and PyPI (npm and a network are needed)
 	@$(PY) -m tests.servers.install && $(PY) -m pytest tests/servers/foreign.py $(ARGS)
+
+test-conformance: .venv/.ok-tests ## run the official suite of MCP against /mcp (npm and a network are needed)
+	@$(PY) -m tests.conformance $(ARGS)
 
 test-browser: .venv/.ok-tests .venv/.ok-browser ## open every page of the console in Chromium (its Debian package must be installed; SHOTS=DIR keeps pictures)
 	@command -v chromium >/dev/null || { echo "chromium is needed: apt-get install chromium" >&2; exit 1; }
