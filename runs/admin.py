@@ -23,6 +23,7 @@ from liyagent.core.pills import BAD, pill
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
 from liyagent.leases.models import Holder
+from missions.links import named_mission_link
 from runs.doubts_admin import as_uuid, sees_requests
 from runs.filters import (
     ByAgent,
@@ -179,9 +180,9 @@ class RunAdmin(ReadOnlyAdmin):
         return cell(run.holder_name or run.holder)
 
     @admin.display(description="mission")
-    def named_mission(self, run: Run) -> str:
-        """Show the mission where somebody named one."""
-        return "-" if run.mission == str(run.correlation_id) else cell(run.mission)
+    def named_mission(self, run: Run) -> SafeString:
+        """Lead to the mission where somebody named one."""
+        return named_mission_link(run.mission, stands_in=run.correlation_id)
 
     @admin.display(description="run")
     def run_id(self, run: Run) -> SafeString:

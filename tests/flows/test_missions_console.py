@@ -67,6 +67,18 @@ def test_a_mission_is_listed_and_leads_to_one_page_with_all_of_it(olga: Client, 
     assert "secret disk" not in page
 
 
+def test_the_pages_of_what_is_of_it_lead_to_it(olga: Client, run: Run) -> None:
+    assert PAGE in seen(olga, "/admin/runs/run/")
+    approval = Approval.objects.get()
+    assert PAGE in seen(olga, f"/admin/approvals/approval/{approval.id}/change/")
+    for odd in ("a/b", "\u202eodd", " "):
+        Run.objects.update(mission=odd)
+        Approval.objects.update(mission=odd)
+        seen(olga, "/admin/runs/run/")
+        seen(olga, f"/admin/runs/run/{run.id}/change/")
+        seen(olga, f"/admin/approvals/approval/{approval.id}/change/")
+
+
 def test_what_rows_hold_is_shown_and_never_run(olga: Client, run: Run) -> None:
     page = olga.get(PAGE).content.decode()
     assert "<script>alert" not in page
