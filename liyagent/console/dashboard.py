@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from events.rollback import open_rollback
 from liyagent.approvals.pages import expiry_of
 from liyagent.console import figures
 from liyagent.console.badges import badges, open_requests, shown
@@ -47,6 +48,7 @@ def add_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
         board["processes"] = _processes()
     if user.has_perm("agents.view_agent"):
         board["contained"] = figures.containment_of_all()
+        board["rolled_back"] = open_rollback()
         board["notes"] = [*_notes(), *figures.database_warnings()]
     return {**context, "board": board}
 

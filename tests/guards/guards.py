@@ -26,6 +26,7 @@ from tests.guards.monitoring import MONITORING
 from tests.guards.notices import NOTICE_GUARDS
 from tests.guards.outside import OUTSIDE
 from tests.guards.people import PEOPLE
+from tests.guards.run_page import RUN_PAGE_GUARDS
 from tests.guards.seals import SEAL_GUARDS
 from tests.guards.record import RECORD
 from tests.guards.roles import ROLE_GUARDS
@@ -79,6 +80,7 @@ GUARDS: tuple[Guard, ...] = (
     *DELEGATION,
     *DELIVERY_GUARDS,
     *PEOPLE,
+    *RUN_PAGE_GUARDS,
     *RECORD,
     *ROLE_GUARDS,
     *APPROVALS,
