@@ -157,7 +157,7 @@ class Sending(SpanProcessor):
         try:
             with client.stream("POST", self._conf.url, content=request_of(batch)) as answer:
                 status, told = answer.status_code, _read(answer)
-        except (httpx2.HTTPError, ForbiddenAddress) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, ForbiddenAddress) as error:
             logger.warning(
                 "%d spans wait: the collector was not reached in %.1f s: %s",
                 len(batch),
