@@ -26,10 +26,10 @@ from tests.guards.monitoring import MONITORING
 from tests.guards.notices import NOTICE_GUARDS
 from tests.guards.outside import OUTSIDE
 from tests.guards.people import PEOPLE
-from tests.guards.run_page import RUN_PAGE_GUARDS
-from tests.guards.seals import SEAL_GUARDS
 from tests.guards.record import RECORD
 from tests.guards.roles import ROLE_GUARDS
+from tests.guards.run_page import RUN_PAGE_GUARDS
+from tests.guards.seals import SEAL_GUARDS
 from tests.guards.taking_over import TAKING_OVER
 from tests.guards.teams import TEAMS
 from tests.guards.tool_guards import TOOL_GUARDS
