@@ -26,6 +26,11 @@ INSERT INTO events_runevent (correlation_id, number, run_id, at, kind, mission, 
     SELECT %s, n, %s, liyagent_now() + make_interval(secs => n), 'step', %s, 'metadata', %s, '' FROM generate_series(0, %s) n
 """
 
+ONE = """
+INSERT INTO events_runevent (correlation_id, number, run_id, at, kind, mission, recording, content, hash)
+    VALUES (%s, %s, %s, liyagent_now(), 'step', %s, 'metadata', '{}', '')
+"""
+
 
 @pytest.fixture
 def auditor(fresh_db: FreshDatabase) -> Api:
@@ -116,9 +121,11 @@ def test_pages_lead_through_all_sources_with_nothing_left_out_or_told_twice(
         cursor.execute(EVENT, [run["correlation_id"], run["id"], "INC-1", '{"step":1}', 24])
     for number in range(9):
         record("test.row", actor="ann", mission="INC-1", detail={"number": number})
+        with connection.cursor() as cursor:
+            cursor.execute(ONE, [run["correlation_id"], 100 + number, run["id"], "INC-1"])
     seen = paged(auditor, f"{TIMELINE}?limit=4")
     keys = [(it["source"], it["at"], str(it["facts"])) for it in seen]
-    assert len(keys) == len(set(keys)) == 1 + 1 + 25 + 9
+    assert len(keys) == len(set(keys)) == 1 + 1 + 25 + 9 + 9
     assert [it["at"] for it in seen] == sorted((it["at"] for it in seen), reverse=True)
     assert paged(auditor, f"{TIMELINE}?limit=200") == seen
 
