@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -209,6 +210,25 @@ def test_words_are_told_to_those_alone_who_may_read_them(
     seen = told(operator, run)
     assert "the secret plan" not in json.dumps(seen)
     assert seen["events"][0]["content"]["withheld"] == ["task"]
+
+
+@pytest.mark.promise("EV-06")
+def test_of_an_agent_that_is_not_recorded_in_full_no_word_is_in_its_events(
+    world: World, reader: Api
+) -> None:
+    world.sql("UPDATE agents_agent SET recording = 'metadata'")
+    run = answered(world, task="the secret plan")
+    found = told(reader, run)
+    started = found["events"][0]["content"]["task"]
+    assert started == {
+        "sha256": hashlib.sha256(b'"the secret plan"').hexdigest(),
+        "bytes": len('"the secret plan"'),
+    }
+    for event in found["events"]:
+        for name in ("task", "text", "args", "result", "answer"):
+            words = event["content"].get(name, {"sha256": "", "bytes": 0})
+            assert words.keys() == {"sha256", "bytes"}
+    assert (found["intact"], found["complete"], found["agrees"]) == (True, True, True)
 
 
 def test_pages_lead_on_and_the_first_alone_tells_the_verdict(world: World, reader: Api) -> None:
