@@ -47,7 +47,9 @@ async def told_when_settled(
     Sooner too where this process drains, or has too many who wait. `tell` is given how many events the run's chain has
     whenever there are more, and how it stands.
     """
-    until = time.monotonic() + (0 if is_full() else seconds)
+    if seconds <= 0 or is_full() or STATE.is_draining:
+        return await in_thread(look)
+    until = time.monotonic() + seconds
     with LOOKOUT.watching(run_id) as watched:
         count = 0
         while True:

@@ -68,6 +68,7 @@ KINDS = (
     RunKind(name="webhook", calls={"cut-webhook": INCIDENT}, way="webhook"),
     RunKind(name="ticket", calls={"cut-ticket": INCIDENT}, way="ticket"),
     RunKind(name="a2a", calls={"cut-a2a": INCIDENT}, way="a2a"),
+    RunKind(name="mcp", calls={"cut-mcp": INCIDENT}, way="mcp"),
     RunKind(name="copilot", calls={"cut-copilot": INCIDENT}, way="copilot"),
     RunKind(name="playground", calls={"cut-playground": INCIDENT}, way="playground"),
     RunKind(name="resume", calls={"cut-resume": INCIDENT}, way="resume"),

@@ -6,6 +6,7 @@ from tests.trials.cuts.ways.a2a import A2a
 from tests.trials.cuts.ways.asked import Copilot, Playground, Resume
 from tests.trials.cuts.ways.cron import Cron
 from tests.trials.cuts.ways.hooks import Ticket, Webhook
+from tests.trials.cuts.ways.mcp import Mcp
 from tests.trials.cuts.ways.teams import Teams
 from tests.trials.cuts.ways.visit import Visit
 
@@ -15,6 +16,7 @@ VISITS: dict[str, type[Visit]] = {
     "webhook": Webhook,
     "ticket": Ticket,
     "a2a": A2a,
+    "mcp": Mcp,
     "copilot": Copilot,
     "playground": Playground,
     "resume": Resume,
