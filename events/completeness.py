@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -27,6 +28,7 @@ SENTENCES = {
     "no_row": "no row says whether it has ended, and no event tells of its end",
     "ended_early": "an event tells of its end, and its row says that it goes on",
     "counters": "{name} are {told} by its events, and {counted} by the count at its end",
+    "before_tags": "{count} events bear no tag, and its head says that they are of before there were tags: nothing shows who wrote them",
     "decision": "the call of request {approval} was made, and no event tells that somebody approved it",
     "calls": "{count} calls that its steps asked for have no event that tells what became of them",
 }
@@ -76,6 +78,7 @@ class Completeness:
     # Requests that somebody approved, and, by request, the run in which its call was made.
     approved: set[str] = field(default_factory=set)
     made: dict[str, UUID] = field(default_factory=dict)
+    untagged: Counter[UUID] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, runs: Iterable[RunFacts]) -> Completeness:
@@ -115,12 +118,18 @@ class Completeness:
             case _:
                 pass
 
+    def see_untagged(self, row: StoredEvent) -> None:
+        """Take note of an event that bears no tag, and need not."""
+        self.untagged[row.run_id] += 1
+
     def lacks(self) -> tuple[tuple[Lack, ...], bool]:
         """Return what is missing, at most 20 things, and whether there are more."""
         for run_id, run in self.runs.items():
             self._check(run_id, run)
         for facts in self.facts.values():
             self._check_row(facts)
+        for run_id, count in self.untagged.items():
+            self._lack(run_id, "before_tags", count=count)
         for approval, run_id in self.made.items():
             if approval not in self.approved:
                 self._lack(run_id, "decision", approval=approval)

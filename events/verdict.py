@@ -185,7 +185,11 @@ class Judge:
         elif row.kind == "gap":
             told = whole_number(content_of(row.content).get("missing"))
             self._owed[row.run_id] = self._owed.get(row.run_id, 0) - told
-        elif not (self._is_of_before(row) or is_of_nobody(row)):
+        elif is_of_nobody(row):
+            return
+        elif self._is_of_before(row):
+            self.completeness.see_untagged(row)
+        else:
             self._break(row.number, "untagged")
 
     def _is_of_before(self, row: Row) -> bool:
