@@ -35,7 +35,8 @@ from liyagent.leases.own import OWN
 
 logger = logging.getLogger(__name__)
 
-LEASE, LEASE_SECONDS = "roots", 120.0
+# Renewed while it takes longer. One that died with it delays the next by so much.
+LEASE, LEASE_SECONDS, RENEW_SECONDS = "roots", 20.0, 5.0
 HOUR_SECONDS, START_SECONDS = 3_600.0, 5.0
 ROOTS_AT_ONCE = 100
 DUE = "%s::boolean"
@@ -43,9 +44,10 @@ DUE = "%s::boolean"
 
 @dataclass(slots=True)
 class _Looked:
-    """When this process looked last, whether the target answered then, and by which name it asks, being no holder."""
+    """When this process looked last and renewed its lease, whether the target answered then, and by which name it asks, being no holder."""
 
     at: float = float("-inf")
+    renewed: float = 0.0
     is_down: bool = False
     name: UUID = field(default_factory=uuid4)
 
@@ -63,8 +65,7 @@ def export_due(give_up: Callable[[], bool]) -> int:
     """Compare, then export what the target does not have yet; return how many roots. One process at a time does."""
     LOOKED.at = time.monotonic()
     target = own_target()
-    holder = OWN.holder or LOOKED.name
-    if target is None or take_lease(LEASE, holder=holder, seconds=LEASE_SECONDS) is None:
+    if target is None or not _is_ours():
         ROOTS_BEHIND.set(0)
         return 0
     try:
@@ -131,10 +132,19 @@ def _export(target: Target, give_up: Callable[[], bool]) -> int:
             break
         for root in rows:
             _send(target, root)
+            if time.monotonic() - LOOKED.renewed >= RENEW_SECONDS and not _is_ours():
+                return sent
         target.replace(NEWEST, root_line(rows[-1].statement, rows[-1].signatures))
         sent, after = sent + len(rows), rows[-1].number
     ROOTS_BEHIND.set(newest_root().number - after)
     return sent
+
+
+def _is_ours() -> bool:
+    """Take the lease, or renew it."""
+    LOOKED.renewed = time.monotonic()
+    holder = OWN.holder or LOOKED.name
+    return take_lease(LEASE, holder=holder, seconds=LEASE_SECONDS) is not None
 
 
 def _position(exported: Exported | None) -> int:

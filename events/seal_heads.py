@@ -30,7 +30,7 @@ from liyagent.leases.own import OWN
 
 logger = logging.getLogger(__name__)
 
-LEASE, LEASE_SECONDS = "seals", 30.0
+LEASE, LEASE_SECONDS = "seals", 20.0
 # A root keeps 56 bytes for each of these.
 HEADS_A_ROOT = 10_000
 CERTIFICATES_A_ROOT = 1_000
