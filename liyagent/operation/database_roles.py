@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
-from django.db import connection, connections, transaction
+from django.db import DatabaseError, connection, connections, transaction
+from django.db.backends.utils import CursorWrapper
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
@@ -17,7 +18,7 @@ from events.retention import keep_for, least_days
 from liyagent.audit.record import record
 from liyagent.core.conf import Conf
 from liyagent.core.database import django_database
-from liyagent.core.errors import BadInput
+from liyagent.core.errors import BadInput, LiyagentError
 
 SQL = Path(__file__).with_name("roles.sql")
 RUNTIME_ROLE = "liyagent_serve"
@@ -35,6 +36,16 @@ SELECT count(*) FILTER (WHERE has_table_privilege(%(role)s, c.oid, 'DELETE')),
         count(*) FILTER (WHERE NOT has_any_column_privilege(%(role)s, c.oid, 'INSERT'))
     FROM pg_class c WHERE c.relkind IN ('r', 'p') AND c.relnamespace = current_schema()::regnamespace
 """
+
+
+# Insufficient privilege; object not in prerequisite state.
+REFUSED = ("42501", "55000")
+
+
+class NotSplit(LiyagentError):
+    """The rights of who serves could not be given."""
+
+    code = "database_roles.refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +81,11 @@ def roles_sql(role: str) -> str:
 def split_roles(role: str, *, actor: str) -> Split:
     """Give `role` what serving needs and nothing more, and keep events as long as the settings say; audited, one commit.
 
-    On the connection of the owner. Raises `BadInput`, and the database's errors where it may not, or where `role` owns the tables.
+    On the connection of the owner. Raises `BadInput`, and `NotSplit` where it may not, or where `role` owns the tables.
     """
     statement = roles_sql(role)
     with transaction.atomic(durable=True), connection.cursor() as cursor:
-        cursor.execute(statement)
+        _give(cursor, statement)
         keep_for(settings.LIYAGENT.run_events_retention_days)
         cursor.execute(COUNT, {"role": role})
         written, added_to, read = cursor.fetchone()
@@ -84,6 +95,16 @@ def split_roles(role: str, *, actor: str) -> Split:
         detail = {"role": role, "written": written, "added_to": added_to, "read": read}
         record("database.roles", actor=actor, detail=detail)
     return split
+
+
+def _give(cursor: CursorWrapper, statement: str) -> None:
+    try:
+        cursor.execute(statement)
+    except DatabaseError as error:
+        told = getattr(error.__cause__, "diag", None)
+        if told is None or told.sqlstate not in REFUSED:
+            raise
+        raise NotSplit(f"{told.message_primary}; docs/database-roles.md shows how") from None
 
 
 def runtime_role() -> str:

@@ -17,7 +17,7 @@ from liyagent.audit.models import AuditRow
 from liyagent.core.appendonly import AppendOnly
 from liyagent.core.definer import RunsAsOwner
 from liyagent.core.errors import BadInput
-from liyagent.operation.database_roles import as_owner, roles_sql
+from liyagent.operation.database_roles import NotSplit, as_owner, roles_sql
 from tests.databases import FreshDatabase
 from tests.unit.events.aged import Record
 from tests.unit.events.attacks.conftest import Roles
@@ -86,7 +86,9 @@ def test_migrate_goes_as_the_owner_and_gives_the_rights_anew(owned: Roles) -> No
 
 
 def test_without_the_owners_address_who_serves_is_refused(served: Roles) -> None:
-    with pytest.raises(DatabaseError, match="connect as their owner"):
+    with pytest.raises(
+        NotSplit, match=r"connect as their owner; docs/database-roles.md shows how$"
+    ):
         call_command("database_roles", role=served.runtime)
     with pytest.raises(DatabaseError, match="must be owner"):
         call_command("migrate", "events", "0003", verbosity=0)
