@@ -127,7 +127,8 @@ def _export(target: Target, give_up: Callable[[], bool]) -> int:
         return 0
     sent, after = 0, _position(exported)
     while not give_up():
-        rows = list(Root.objects.filter(number__gt=after).order_by("number")[:ROOTS_AT_ONCE])
+        later = Root.objects.filter(number__gt=after).order_by("number")
+        rows = list(later.only("epoch", "statement", "signatures")[:ROOTS_AT_ONCE])
         if not rows:
             break
         for root in rows:
