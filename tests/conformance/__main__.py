@@ -54,8 +54,11 @@ def serving(directory: Path) -> Iterator[str]:
 
 def know_agents(it: Stage, directory: Path) -> None:
     """Agents of the names that the suite calls: they look five times, and answer."""
-    look = {"delay": 0.4, "text": "I look.", "calls": [{"tool": "incident/list_incidents"}]}
-    steps = [*[look] * 5, {"text": "All is well."}]
+    looks = [
+        {"delay": 0.4, "text": "I look.", "calls": [{"tool": "incident/list_incidents"}]}
+        for _ in range(5)
+    ]
+    steps = [*looks, {"text": "All is well."}]
     Path(it.env["LIYAGENT_SCRIPTS_DIR"], f"{SCRIPT}.yaml").write_text(
         yaml.safe_dump({"steps": steps})
     )

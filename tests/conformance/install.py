@@ -44,10 +44,10 @@ def suite(version: str) -> list[str]:
 def _install(place: Path, package: str) -> None:
     place.mkdir(parents=True)
     (place / "package.json").write_text('{"private": true}')
-    command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", place]
+    command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]
     try:
         ran = subprocess.run(
-            [*command, package],
+            [*command, str(place), package],
             capture_output=True,
             text=True,
             timeout=INSTALL_SECONDS,

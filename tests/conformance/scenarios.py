@@ -9,7 +9,12 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "server-initialize": frozenset(),
     "server-session-lifecycle": frozenset(),
     "server-stateless": frozenset(
-        {"sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"}
+        {
+            "sep-2575-server-rejects-undeclared-capability",
+            "sep-2575-missing-capability-http-400",
+            "sep-2575-http-server-no-independent-requests-on-stream",
+            "sep-2575-server-no-log-without-loglevel",
+        }
     ),
     "ping": frozenset(),
     "tools-list": frozenset(),
@@ -28,7 +33,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
         }
     ),
 }
-WHY_NOT_CHECKED = "prompts, resources, or a tool that needs a capability of its client"
+WHY_NOT_CHECKED = "they want prompts, resources, or a tool that logs or asks its client"
 # By the beginning of its name.
 DOES_NOT_APPLY: Mapping[str, str] = {
     "prompts-": "there are no prompts",

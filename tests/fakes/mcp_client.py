@@ -62,7 +62,7 @@ class McpUser:
 
         return asyncio.run(acting())
 
-    def call(self, tool: str, *, meta: dict[str, Any] | None = None, **arguments: Any) -> Any:
+    def call(self, tool: str, *, meta: Any = None, **arguments: Any) -> Any:
         """Call a tool by a client of its own; the SDK's result."""
         return self.does(lambda it: it.call_tool(tool, arguments, meta=meta))
 
