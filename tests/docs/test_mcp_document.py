@@ -8,6 +8,7 @@ import re
 import yaml
 
 from liyagent.gateway.declare import read_declarations
+from tests.conformance.scenarios import APPLIES, DOES_NOT_APPLY
 from tests.docs.test_a2a_document import base, typed
 from tests.docs.walk import DOCS, Shell, commands_of
 from tests.flows.carrying import carrying
@@ -45,3 +46,10 @@ def test_what_another_instance_declares_can_be_declared() -> None:
     )
     (peer,) = read_declarations(yaml.safe_load(block))
     assert peer.key == "peer"
+
+
+def test_it_names_what_of_the_suite_applies_and_what_does_not() -> None:
+    text = (DOCS / "mcp.md").read_text()
+    said = set(re.findall(r"`([\w-]+\*?)`", text))
+    wanted = {*APPLIES, *(f"{it}*" if it.endswith("-") else it for it in DOES_NOT_APPLY)}
+    assert wanted - said == set()
