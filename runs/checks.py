@@ -13,7 +13,10 @@ from liyagent.core.errors import BadSetting
 from runs.durability import check_durability
 from runs.hot_functions import FILES, FUNCTION, SQL
 
-APPEND_ONLY = ("audit_auditrow", "events_runevent", "events_eventhead", "events_purgecertificate")
+APPEND_ONLY = (
+    *("audit_auditrow", "events_runevent", "events_eventhead", "events_purgecertificate"),
+    *("events_root", "events_identity"),
+)
 TRIGGERS = (
     *(f"{table}_refuse_{what}" for table in APPEND_ONLY for what in ("rows", "truncate")),
     "events_purgecertificate_certify",
