@@ -85,8 +85,9 @@ class ShownCall:
 
     @property
     def at(self) -> datetime | None:
-        """When it is first known of: its mark, else what tells of its outcome."""
-        return self.marked_at or self.settled_at
+        """When it is first known of: a request about it, its mark, else what tells of its outcome."""
+        moments = [self.marked_at or self.settled_at, *(it.at for it in self.lines)]
+        return min((it for it in moments if it is not None), default=None)
 
     @property
     def short_key(self) -> str:

@@ -32,7 +32,7 @@ LOOKS: Mapping[str, tuple[str, str]] = {
 }
 OTHER = ("info", QUIET)
 # Said in the title already, or of no use to a person.
-NOT_SHOWN = frozenset({"withheld", "missing"})
+NOT_SHOWN = frozenset({"withheld", "missing", "status"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def note_of(told: Told, *, with_words: bool) -> ShownNote:
         facts={
             visible(fact_named(told.kind, name)): shown_words(fact_in_words(name, value))
             for name, value in _in_order(told.kind, content)
-            if name not in NOT_SHOWN
+            if name not in NOT_SHOWN and value not in ("", None)
         },
     )
 

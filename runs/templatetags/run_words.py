@@ -52,6 +52,12 @@ def settled(value: str) -> str:
 
 
 @register.filter
+def in_plain_words(value: str) -> str:
+    """Say a stored word, such as the name of a gate, as one reads it."""
+    return cell(in_words({}, value or ""))
+
+
+@register.filter
 def finding(value: str) -> str:
     """Say what a late look found."""
     return cell(in_words(FINDINGS, value))

@@ -86,7 +86,7 @@ def test_a_run_that_was_lost_is_read_from_top_to_bottom(
 ) -> None:
     read(console, story.night, look, "timeline-night")
     shown = console.page.inner_text("#steps")
-    places = [shown.find(it) for it in ("Started", "agents/triage-keyed", "servicenow/create_change", "Taken over", "Ended: answered")]  # fmt: skip
+    places = [shown.find(it) for it in ("Started", "servicenow/create_change", "Taken over", "agents/triage-keyed", "Ended: answered")]  # fmt: skip
     assert places == sorted(places)
     assert min(places) >= 0
     assert "Intact" in console.page.inner_text("#record")

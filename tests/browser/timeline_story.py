@@ -16,14 +16,15 @@ from tests.processes.place import Place, make_whole
 
 # How many steps of two events each the long run has.
 LONG_STEPS = 1000
+TAKES = 6
 NIGHT: list[dict[str, Any]] = [
-    {"text": "I look whether somebody is at it.", "calls": [{"tool": "incident/list_incidents"}]},
-    {"text": "Those for incidents shall open one.", "calls": [{"tool": "agents/triage-keyed", "args": {"task": "web-17 is at 91 %"}}]},
-    {"text": "The change is filed.", "calls": [
+    {"text": "I look whether somebody is at it, and file the change.", "calls": [
+        {"tool": "incident/list_incidents"},
         {"tool": "servicenow/create_change", "args": {"short_description": "grow /var [{{ run }}/9]"}},
         {"tool": "jira/search_issues"},
         {"tool": "incident/no_such_tool"},
     ]},
+    {"text": "Those for incidents shall open one.", "calls": [{"tool": "agents/triage-keyed", "args": {"task": "web-17 is at 91 %"}}]},
     {"text": "All is filed, but for what nobody knows."},
 ]  # fmt: skip
 ASKS: list[dict[str, Any]] = [
@@ -96,14 +97,21 @@ def _agents(place: Place) -> None:
 
 
 def _night(place: Place) -> UUID:
-    (run,) = place.start_runs("night", at="A")
-    place.until(lambda: place.heads([run])[0]["model_steps"] >= 2, "the second step", seconds=60)
-    place.stage.set_pace(600.0)
-    place.until(lambda: place.effects([run])["servicenow"] > 0, "the change", seconds=60)
-    place.stage.signal("A", signal.SIGKILL)
-    place.wait_for_ends([run], seconds=60)
-    place.stage.set_pace(25.0)
-    return run
+    """Lose A while the night's change is on its way there; B may have been the first to take a run."""
+    for _ in range(TAKES):
+        place.stage.set_pace(900.0)
+        (run,) = place.start_runs("night", at="A")
+        place.until(
+            lambda run=run: place.effects([run])["servicenow"] > 0, "the change", seconds=60
+        )  # type: ignore[misc]
+        is_at_a = place.heads([run])[0]["holder"] in place.holders("A")
+        if is_at_a:
+            place.stage.signal("A", signal.SIGKILL)
+        place.stage.set_pace(25.0)
+        place.wait_for_ends([run], seconds=60)
+        if is_at_a:
+            return run
+    raise AssertionError(f"A took none of {TAKES} runs")
 
 
 def _asked(place: Place) -> UUID:

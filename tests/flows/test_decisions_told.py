@@ -83,7 +83,7 @@ def test_a_call_that_waits_says_for_which_approval(
     approval = ask(held, n=1)
     told = told_everywhere(approval, viewer, root, capsys)
     assert told == ("held", f"waits for approval {approval.id}")
-    assert "held by write_posture" in page_of(root, approval.run_id)
+    assert "held by the gate write posture" in page_of(root, approval.run_id)
 
 
 def test_a_rejected_call_says_who_refused_it_and_why(
