@@ -37,7 +37,6 @@ class AuditRowAdmin(ReadOnlyAdmin):
         "happened",
         "shown_action",
         "shown_actor",
-        "shown_agent",
         "short_detail",
         "run",
         "shown_mission",
@@ -55,7 +54,6 @@ class AuditRowAdmin(ReadOnlyAdmin):
         "happened",
         "shown_action",
         "shown_actor",
-        "shown_agent",
         "run",
         "correlation_id",
         "shown_mission",
@@ -81,19 +79,21 @@ class AuditRowAdmin(ReadOnlyAdmin):
 
     @admin.display(description="by")
     def shown_actor(self, row: AuditRow) -> SafeString:
-        """Who did it; leads to what they did."""
-        return self._leading(row, "actor")
-
-    @admin.display(description="agent")
-    def shown_agent(self, row: AuditRow) -> SafeString:
-        """The agent that did it, or in whose run it was done; leads to what else was."""
-        return self._leading(row, "agent")
+        """Who did it and, where it is another, the agent in whose run; each leads to what else was done."""
+        actor = self._leading(row, "actor")
+        if not row.agent or row.actor == f"agent:{row.agent}":
+            return actor
+        return format_html(
+            '{} <span class="liy-line liy-muted">run of {}</span>',
+            actor,
+            self._leading(row, "agent"),
+        )
 
     @admin.display(description="mission")
     def shown_mission(self, row: AuditRow) -> SafeString:
         """The mission where somebody named one; leads to what was done for it."""
         if row.is_confidential:
-            return pill("left out in confidence", QUIET)
+            return pill("confidential", QUIET)
         is_ours = row.mission in {str(row.correlation_id), row.request_id, ""} or (
             not row.request_id and is_uuid(row.mission)
         )
@@ -103,7 +103,7 @@ class AuditRowAdmin(ReadOnlyAdmin):
     def shown_request(self, row: AuditRow) -> SafeString:
         """The request that did it, and from where."""
         if row.is_confidential:
-            return pill("left out in confidence", QUIET)
+            return pill("confidential", QUIET)
         return format_html(
             '<span class="liy-mono">{}</span> <span class="liy-age">{}</span>',
             cell(row.request_id),

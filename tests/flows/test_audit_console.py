@@ -69,7 +69,7 @@ def test_a_row_that_was_written_in_confidence_says_so(auditor: Client) -> None:
     open_concern(opened_by="ann")
     record("thing.done", actor="ann")
     row = AuditRow.objects.get(action="thing.done")
-    assert "left out in confidence" in auditor.get(f"{LOG}{row.pk}/change/").content.decode()
+    assert "confidential" in auditor.get(f"{LOG}{row.pk}/change/").content.decode()
 
 
 def test_a_concern_is_opened_and_closed_on_pages_of_their_own(auditor: Client) -> None:
