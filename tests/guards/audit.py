@@ -92,6 +92,13 @@ AUDIT_GUARDS: tuple[Guard, ...] = (
         tests=(f"{CONCERNS}test_whoever_closes_one_about_themselves_leaves_no_stamps",),
     ),
     Guard(
+        name="of two who close a concern at once one does",
+        file="liyagent/audit/concerns.py",
+        search="Concern.objects.select_for_update().filter(",
+        replace="Concern.objects.filter(",
+        tests=(f"{CONCERNS}test_of_two_who_close_it_at_once_one_does",),
+    ),
+    Guard(
         name="an export ends before what an open transaction may yet write",
         file=EXPORT,
         search="a.backend_xid IS NOT NULL",

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
+from importlib import import_module
 from uuid import uuid4
 
+import psycopg
 import pytest
+from django.apps import apps
+from django.contrib.auth.models import Group, Permission
+from django.db import connection
 
 from liyagent.audit.concerns import close_concern, find_concern, list_concerns, open_concern
 from liyagent.audit.errors import AlreadyClosed, AlreadyOpen, ConcernNotFound
@@ -107,6 +114,37 @@ def test_what_cannot_be_a_concern_is_refused_and_changes_nothing() -> None:
     assert open_concern(opened_by="lea", actor="ann").pk > concern.pk
 
 
+def test_of_two_who_close_it_at_once_one_does(fresh_db: FreshDatabase) -> None:
+    concern = open_concern(opened_by="kim")
+    told: list[object] = []
+
+    def close() -> None:
+        try:
+            told.append(close_concern(concern.pk, closed_by="lea"))
+        except AlreadyClosed as error:
+            told.append(error.code)
+        finally:
+            connection.close()
+
+    with psycopg.connect(fresh_db.url) as first:
+        first.execute("SELECT 1 FROM audit_concern FOR UPDATE")
+        second = threading.Thread(target=close)
+        second.start()
+        until_it_waits(fresh_db)
+        first.execute("UPDATE audit_concern SET closed_at = liyagent_now(), closed_by = 'kim'")
+    second.join()
+    assert told == ["concern.already_closed"]
+    assert find_concern(concern.pk).closed_by == "kim"
+    assert not AuditRow.objects.filter(action="concern.closed").exists()
+
+
+def until_it_waits(fresh_db: FreshDatabase) -> None:
+    with psycopg.connect(fresh_db.url, autocommit=True) as watching:
+        waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        while watching.execute(waits).fetchone() != (1,):
+            time.sleep(0.01)
+
+
 def test_concerns_are_listed_a_page_at_a_time() -> None:
     opened = [open_concern(opened_by="kim", actor=f"a{n}").pk for n in range(5)]
     close_concern(opened[1], closed_by="kim")
@@ -118,3 +156,18 @@ def test_concerns_are_listed_a_page_at_a_time() -> None:
     for wrong in ({"state": "x"}, {"about": "actor"}, {"cursor": "x"}, {"limit": "0"}):
         with pytest.raises(BadInput):
             list_concerns(wrong)
+
+
+def test_auditors_of_an_earlier_release_handle_concerns_and_nobody_else_does() -> None:
+    Permission.objects.filter(content_type__model="concern").delete()
+    with connection.schema_editor() as editor:
+        import_module("liyagent.access.migrations.0005_auditors_handle_concerns").give(apps, editor)
+    given = Permission.objects.filter(content_type__model="concern")
+    assert dict(given.values_list("codename", "name")) == {
+        "view_concern": "Can view concern",
+        "handle_concern": "Can open and close confidential concerns",
+    }
+    for it in given:
+        assert list(Group.objects.filter(permissions=it).values_list("name", flat=True)) == [
+            "auditor"
+        ]
