@@ -20,7 +20,7 @@ class Entry:
     """One line: what happened at `at`, in a sentence, and plain facts of it; never anybody's words.
 
     `place` is where its source goes on after it: its source's own, unique within it, of at most 100 characters. `url` is
-    where the API shows more.
+    where the API shows more. `leads_on`: its source looked no further, and there may be more behind it.
     """
 
     at: datetime
@@ -31,6 +31,7 @@ class Entry:
     run_id: UUID | None = None
     url: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    leads_on: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class Source:
     """What a room tells of a mission, for those who hold the permission `needs`.
 
     `entries(mission, before, limit)` returns at most `limit` entries that come after the place `before` ("" for the first),
-    newest first, by one bounded look. It raises `BadInput` for a place that it never named.
+    newest first, by one bounded look; fewer are all there are, unless the last one leads on. It raises `BadInput` for a place that it never named.
     """
 
     name: str
@@ -91,7 +92,7 @@ def page_of(
     lines = _merged(found)[:limit]
     for line in lines:
         places[line.source] = line.entry.place
-    left = {it.source for it in found} - _used_up(found, lines)
+    left = _not_told_out(found, lines)
     if not left:
         return TimelinePage(lines=lines, next_cursor="")
     ended = {it.name for it in asked} - left
@@ -109,11 +110,12 @@ def _merged(found: Sequence[Line]) -> list[Line]:
     return [line for _, line in sorted(keyed, key=lambda it: it[0], reverse=True)]
 
 
-def _used_up(found: Sequence[Line], lines: Sequence[Line]) -> set[str]:
-    """The sources of which nothing that was found is left."""
+def _not_told_out(found: Sequence[Line], lines: Sequence[Line]) -> set[str]:
+    """The sources of which something that was found is not shown, or that looked no further."""
     shown = {(it.source, it.entry.place) for it in lines}
-    left = {it.source for it in found if (it.source, it.entry.place) not in shown}
-    return {it.source for it in found} - left
+    return {
+        it.source for it in found if it.entry.leads_on or (it.source, it.entry.place) not in shown
+    }
 
 
 def _cursor(places: Mapping[str, str], ended: set[str]) -> str:

@@ -141,6 +141,7 @@ def _looked_through(call: Call) -> Entry:
         kind="calls.looked_through",
         told=f"{MOST_LOOKED_THROUGH} calls in doubt were looked through; the next page looks further",
         url=reverse("doubt-list"),
+        leads_on=True,
     )
 
 

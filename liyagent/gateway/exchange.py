@@ -25,12 +25,13 @@ from liyagent.gateway.fates import fate_of_answer
 from liyagent.gateway.outcome import MaySend, NotSent, Outcome, Payload
 from liyagent.gateway.results import failed, in_doubt
 from liyagent.telemetry.spans import trace_meta
+from missions.carry import META_KEY
 
 logger = logging.getLogger(__name__)
 
 CALL_ID = "io.liyagent/call"
 STEP_KEY = "io.liyagent/step-key"
-MISSION = "io.liyagent/mission"
+MISSION = META_KEY
 EXTENSION = "liyagent.exchange"
 # How long a call that was given up is listened to, so that its late answer is in the log (FL-78).
 LATE_SECONDS = 300.0

@@ -14,10 +14,12 @@ from liyagent.agents.models import Agent
 from liyagent.audit.record import record
 from liyagent.core.paging import write_cursor
 from missions.timeline import SOURCES
+from runs import timeline as runs_timeline
 from runs.ids import new_run_id
 from runs.models import Run
 from tests.databases import FreshDatabase
 from tests.flows.conftest import READER, Api, api_of, make_user
+from tests.flows.doubting import doubt, ended_run
 
 ALL = (*READER, "audit.view_auditrow", "approvals.view_approval", "runs.view_call")
 TIMELINE = "/api/missions/INC-1"
@@ -128,6 +130,23 @@ def test_pages_lead_through_all_sources_with_nothing_left_out_or_told_twice(
     assert len(keys) == len(set(keys)) == 1 + 1 + 25 + 9 + 9
     assert [it["at"] for it in seen] == sorted((it["at"] for it in seen), reverse=True)
     assert paged(auditor, f"{TIMELINE}?limit=200") == seen
+
+
+def test_a_look_for_calls_in_doubt_says_how_far_it_went_and_leads_on(
+    auditor: Api, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs_timeline, "MOST_LOOKED_THROUGH", 3)
+    monkeypatch.setattr(runs_timeline, "LOOKED_AT_ONCE", 2)
+    mine, other = ended_run(mission="INC-1"), ended_run(mission="INC-2")
+    found = doubt(mine)
+    for number in range(1, 6):
+        doubt(other, number=number)
+    newest = doubt(mine, number=6, fate="", settlement="", late_finding="")
+    lines = paged(auditor, f"{TIMELINE}?source=doubts&limit=1")
+    kinds = [it["kind"] for it in lines]
+    assert kinds == ["call.in_doubt", "calls.looked_through", "call.in_doubt"]
+    assert [it["facts"].get("call") for it in lines] == [newest.id, None, found.id]
+    assert [it["facts"].get("state") for it in lines] == ["open", None, "unknown"]
 
 
 def test_what_is_written_while_one_reads_shifts_no_page(auditor: Api, agent: Agent) -> None:

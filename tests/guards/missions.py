@@ -184,6 +184,15 @@ MISSIONS: tuple[Guard, ...] = (
         ),
     ),
     Guard(
+        name="a source that looked no further leads on",
+        file=TIMELINE,
+        search="it.entry.leads_on or ",
+        replace="",
+        tests=(
+            f"{API}test_a_look_for_calls_in_doubt_says_how_far_it_went_and_leads_on",
+        ),
+    ),
+    Guard(
         name="an unnamed mission that is named later has both chains",
         file="events/timeline.py",
         search="        if correlation_id == chain:\n            own = number\n        else:\n            named = (at, correlation_id, number)\n",
