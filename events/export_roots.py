@@ -30,6 +30,7 @@ from events.rollback import (
 from events.root_targets import NEWEST, OtherRoot, Target, TargetDown, own_target
 from events.roots import newest_root, root_line
 from liyagent.core.metrics import ROOT_EXPORTS_FAILED, ROOTS_BEHIND
+from liyagent.core.readiness import STATE
 from liyagent.leases.lease import take_lease
 from liyagent.leases.own import OWN
 
@@ -40,6 +41,7 @@ LEASE, LEASE_SECONDS, RENEW_SECONDS = "roots", 20.0, 5.0
 HOUR_SECONDS, START_SECONDS = 3_600.0, 5.0
 ROOTS_AT_ONCE = 100
 DUE = "%s::boolean"
+NOTE = "the target of roots could not be read or written; what it misses is sent later"
 
 
 @dataclass(slots=True)
@@ -67,6 +69,7 @@ def export_due(give_up: Callable[[], bool]) -> int:
     target = own_target()
     if target is None or not _is_ours():
         ROOTS_BEHIND.set(0)
+        STATE.notes.discard(NOTE)
         return 0
     try:
         with target:
@@ -112,6 +115,7 @@ def _compared(target: Target) -> tuple[Exported | None, Rolled | None]:
     """Read the target first: whatever stands there was committed here before."""
     data = target.read(NEWEST)
     LOOKED.is_down = False
+    STATE.notes.discard(NOTE)
     if data is None:
         return None, None
     exported = read_exported(data)
@@ -182,3 +186,4 @@ def _tell_of(error: TargetDown | NotOurs) -> None:
     if isinstance(error, NotOurs) or not LOOKED.is_down:
         logger.error("%s", error)
     LOOKED.is_down = isinstance(error, TargetDown)
+    STATE.notes.add(NOTE)

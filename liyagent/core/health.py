@@ -49,13 +49,14 @@ def live(request: HttpRequest) -> HttpResponse:
 @read_only
 @never_cache
 def ready(request: HttpRequest) -> HttpResponse:
-    """200 only where the process should be sent work; else 503 and what is missing, in words."""
+    """200 only where the process should be sent work, with `notes` where somebody should look; else 503 and what is missing, in words."""
     missing = [*_own_reasons(), *_database_reasons()]
     if missing:
         return JsonResponse(
             {"status": "not ready", "missing": missing}, status=HTTPStatus.SERVICE_UNAVAILABLE
         )
-    return JsonResponse({"status": "ready"})
+    notes = {"notes": sorted(STATE.notes)} if STATE.notes else {}
+    return JsonResponse({"status": "ready", **notes})
 
 
 def _own_reasons() -> list[str]:

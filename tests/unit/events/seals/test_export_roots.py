@@ -10,6 +10,7 @@ import orjson
 import pytest
 from django.conf import settings
 from django.core.management import call_command
+from django.test import Client
 
 from events import export_roots
 from events.export_roots import compare_at_start, export_due
@@ -114,11 +115,13 @@ def test_a_target_that_is_down_holds_up_nothing_and_gets_later_what_it_missed(
     make_roots(2)
     assert export_due(never) == 0
     compare_at_start()
+    assert Client().get("/health/ready").json() == {"status": "ready", "notes": [export_roots.NOTE]}
     store.status = 0
     make_roots(1)
     assert export_due(never) == 3
     assert ROOT_EXPORTS_FAILED._value.get() == failed + 1
     assert ROOTS_BEHIND._value.get() == 0
+    assert Client().get("/health/ready").json() == {"status": "ready"}
     assert not is_everything_contained()
 
 

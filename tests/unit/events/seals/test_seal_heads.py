@@ -212,7 +212,7 @@ def test_more_heads_than_a_root_holds_are_sealed_in_several(
 
 
 def test_it_is_due_while_something_changed_and_the_newest_root_is_old_enough(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, with_keys: Callable[..., None]
 ) -> None:
     monkeypatch.setattr(LOOKED, "at", float("-inf"))
     assert not is_due()
@@ -224,6 +224,14 @@ def test_it_is_due_while_something_changed_and_the_newest_root_is_old_enough(
     assert not is_due()
     roots = dataclasses.replace(settings.LIYAGENT.roots, seconds=0.0)
     monkeypatch.setattr(settings, "LIYAGENT", dataclasses.replace(settings.LIYAGENT, roots=roots))
+    assert is_due()
+    seal_now()
+    monkeypatch.setattr(LOOKED, "at", float("-inf"))
+    assert not is_due()
+    with_keys(("other", b"o" * 32))
+    assert is_due()
+    with without_triggers():
+        sql("UPDATE events_root SET statement = '{'")
     assert is_due()
 
 
