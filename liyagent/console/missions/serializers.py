@@ -36,7 +36,7 @@ class LineSerializer(serializers.Serializer[Any]):
     """One line of a timeline: `source` told it, `told` is a sentence, `facts` are plain; no words of anybody's among them."""
 
     at = serializers.DateTimeField()
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]  # whose line it is, and not the option of a field
     kind = serializers.CharField()
     told = serializers.CharField()
     by = serializers.CharField()
