@@ -78,8 +78,8 @@ def page_of(
 ) -> TimelinePage:
     """Return the newest entries of `sources` together, at most `limit`, after what `cursor` names.
 
-    However many rows a mission has: one look of `limit` + 1 rows into each source. Nothing is left out and nothing told
-    twice, whatever is written meanwhile: each source goes on from its own place. Raises `BadInput` for a cursor that no page
+    However many rows a mission has: one look of `limit` + 1 rows into each source. Of what was there with the first page
+    nothing is left out, and nothing is told twice, whatever is written meanwhile: each source goes on from its own place. Raises `BadInput` for a cursor that no page
     of the same sources named.
     """
     asked = list(sources)
