@@ -112,6 +112,9 @@ DUE = {
     "MI-02": Due(
         text="Where none is named the correlation id, or the request's, stands in: no row is without."
     ),
+    "MI-03": Due(
+        text="Audit rows are found by mission; under a confidential concern they bear no request stamps.",
+    ),
     "MI-04": Due(text="Each span that a run writes bears its mission, as it is exported too."),
     "MI-05": Due(
         text="Every event, the state rebuilt of them and every MCP call out bear the run's mission."
@@ -120,4 +123,5 @@ DUE = {
         text="Request, decision, approved call, checkpoint and resumed run keep a named mission.",
         part="agent runs; a workflow's state comes with workflows",
     ),
+    "MI-07": Due(text="A row's mission is that of the work; no key of a detail sets or changes it."),
 }
