@@ -123,5 +123,7 @@ DUE = {
         text="Request, decision, approved call, checkpoint and resumed run keep a named mission.",
         part="agent runs; a workflow's state comes with workflows",
     ),
-    "MI-07": Due(text="A row's mission is that of the work; no key of a detail sets or changes it."),
+    "MI-07": Due(
+        text="A row's mission is that of the work; no key of a detail sets or changes it."
+    ),
 }
