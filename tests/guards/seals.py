@@ -13,7 +13,7 @@ MUTANTS = "tests/unit/events/seals/test_mutants.py::test_no_mutant_is_accepted_a
 CHECKING = "tests/unit/events/seals/test_check_roots.py::"
 EXPORTS = "tests/unit/events/seals/test_export_roots.py::"
 SIGNATURES = "tests/unit/events/seals/test_signatures.py::"
-SAID = f"{PACKS}test_whatever_was_done_to_a_pack_is_said_in_one_line"
+SAID = "tests/unit/events/seals/test_edited_packs.py::test_whatever_was_done_to_a_pack_is_said_in_one_line"
 PUT_BACK = f"{EXPORTS}test_a_database_that_was_put_back_is_found_and_everything_contained"
 STAYS = f"{EXPORTS}test_it_stays_contained_until_a_person_accepted_it_and_released_it"
 
