@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -39,7 +40,8 @@ class EventRow(NamedTuple):
     tag: bytes
 
 
-class HeadRow(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class HeadRow:
     """A stored head."""
 
     correlation_id: UUID
@@ -72,7 +74,7 @@ def read_heads(first: UUID, last: UUID, *, limit: int) -> list[HeadRow]:
     """Return the heads from one correlation id to another, in order, at most `limit`."""
     with connection.cursor() as cursor:
         cursor.execute(HEADS, [first, last, limit])
-        return [HeadRow._make(row) for row in cursor.fetchall()]
+        return [HeadRow(*row) for row in cursor.fetchall()]
 
 
 def read_head(correlation_id: UUID) -> HeadRow | None:

@@ -124,11 +124,11 @@ def judge_chain(run: Run, head: HeadRow | None) -> Judged:
     for row in islice(stream_events(chain, chain), MOST_JUDGED + 1):
         judge.see(row)
         state.see(row)
-    states = list(state.runs.values()) if is_root(run) else [state.runs.get(run.id)]
+    states = [it for it in state.runs.values() if is_root(run) or it.run_id == run.id]
     return Judged(
         verdict=judge.verdict(),
         state=state,
-        states=[it for it in states if it is not None],
+        states=states,
         differs=list(islice(_differences(run, state, facts), MOST_DIFFERENCES)),
     )
 

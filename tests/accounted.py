@@ -139,8 +139,8 @@ def _judge_chain(chain: Told, effects: dict[str, set[tuple[str, str]]], found: A
     if (broken := chain.verdict.broken) is not None:
         found.faults.append(f"{name}: event {broken.number}: {broken.sentence}")
     told: dict[tuple[str, str], int] = defaultdict(int)
-    for key in chain.keys:
-        told[key] += 1
+    for named in chain.keys:
+        told[named] += 1
     wrong = [
         f"{name}, run {run_id}: {it.what} is {it.events} by its events and {it.checkpoint} by its checkpoint"
         for run_id, live in chain.live.items()

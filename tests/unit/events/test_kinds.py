@@ -32,7 +32,7 @@ def written_kinds() -> Iterator[str]:
                 )
                 if node.func.attr == "add" and name == "events":
                     kind = node.args[0]
-                    yield kind.value if isinstance(kind, ast.Constant) else ast.unparse(kind)
+                    yield str(kind.value) if isinstance(kind, ast.Constant) else ast.unparse(kind)
 
 
 @pytest.mark.promise("EV-01")
