@@ -49,4 +49,5 @@ def check_purges(asked: Asked) -> Iterator[Finding | Looked]:
 def _read(first: UUID, asked: Asked) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(READ, [first, asked.last, AT_ONCE])
-        return cursor.fetchall()
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -109,7 +110,7 @@ def _walk(
     return done
 
 
-def _ask(statement: str, *values: object) -> _Looked | None:
+def _ask(statement: str, *values: Any) -> _Looked | None:
     """One commit; None where another purge is at it."""
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute(statement, values)

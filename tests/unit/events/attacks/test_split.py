@@ -134,8 +134,8 @@ def test_what_a_later_migration_makes_can_be_used_at_once_and_no_more(served: Ro
             "CREATE TABLE later (n int);"
             "CREATE FUNCTION liyagent_later() RETURNS int LANGUAGE sql AS 'INSERT INTO later VALUES (1) RETURNING n'"
         )
-        session.execute(AppendOnly("later").sql)
-        session.execute(RunsAsOwner("liyagent_later", table="later").sql)
+        session.execute(str(AppendOnly("later").sql))
+        session.execute(str(RunsAsOwner("liyagent_later", table="later").sql))
         open_to_all = "SELECT has_function_privilege('public', 'liyagent_later()', 'EXECUTE')"
         assert session.execute(open_to_all).fetchone() == (False,)
     with served.as_runtime() as session:
@@ -154,7 +154,7 @@ def test_who_could_write_a_table_by_hand_may_call_the_function_that_now_does(rol
             "CREATE TABLE later (n int);"
             "CREATE FUNCTION liyagent_later() RETURNS int LANGUAGE sql AS 'INSERT INTO later VALUES (1) RETURNING n'"
         )
-        session.execute(RunsAsOwner("liyagent_later", table="later").sql)
+        session.execute(str(RunsAsOwner("liyagent_later", table="later").sql))
     with roles.as_runtime() as session:
         assert session.execute("SELECT liyagent_later()").fetchone() == (1,)
 
