@@ -84,8 +84,8 @@ MCP_SERVER: tuple[Guard, ...] = (
     Guard(
         name="mcp: a run that waits for a person is told at once",
         file=f"{HERE}wait.py",
-        search="or (told.waits_for and not past_people)",
-        replace="or (told.waits_for and False)",
+        search="or (told.waits_for and not past_people)):",
+        replace="or (told.waits_for and False)):",
         tests=(
             f"{CALLS}test_one_that_waits_for_a_person_says_so_at_once_and_is_answered_once_it_was_decided[auto]",
         ),
@@ -96,6 +96,13 @@ MCP_SERVER: tuple[Guard, ...] = (
         search="left <= 0 or STATE.is_draining",
         replace="left <= 0",
         tests=(f"{HANG_UPS}test_a_process_that_drains_answers_whoever_waits_with_how_to_go_on",),
+    ),
+    Guard(
+        name="mcp: a database that is away keeps who waits waiting",
+        file=f"{HERE}wait.py",
+        search="    except AWAY:\n        return None\n",
+        replace="    except AWAY:\n        raise\n",
+        tests=(f"{CALLS}test_a_database_that_is_away_for_a_moment_ends_no_wait",),
     ),
     Guard(
         name="mcp: that a caller has gone is heard once its call has begun",

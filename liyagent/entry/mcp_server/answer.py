@@ -57,8 +57,9 @@ class Told:
     def facts(self) -> dict[str, Any]:
         """The same as plain data, for `structuredContent`."""
         told = {"run_id": str(self.run_id), "status": self.status, "mission": self.mission}
-        more = {"answer": self.answer, "reason": self.reason, "waits_for": self.waits_for}
-        return {**told, **{name: value for name, value in more.items() if value}}
+        more = {"reason": self.reason, "waits_for": self.waits_for}
+        answer = {} if self.answer is None else {"answer": self.answer}
+        return {**told, **answer, **{name: value for name, value in more.items() if value}}
 
 
 def told_of(run_id: UUID, caller: Caller) -> Told:

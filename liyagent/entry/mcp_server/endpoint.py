@@ -9,7 +9,6 @@ from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from django.db import DatabaseError, InterfaceError
 from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -22,7 +21,6 @@ from mcp_types import (
     PaginatedRequestParams,
     TextContent,
 )
-from psycopg import Error
 
 from liyagent.core.errors import BadInput, LiyagentError
 from liyagent.core.limits import Receive, Scope, Send
@@ -32,7 +30,7 @@ from liyagent.entry.mcp_server.errors import NoSuchTool, NotLetIn
 from liyagent.entry.mcp_server.mount import ASKED
 from liyagent.entry.mcp_server.receive import Taking, check_tool, take_call
 from liyagent.entry.mcp_server.tools import ask_of, fetch_of, list_tools, schema_of
-from liyagent.entry.mcp_server.wait import in_thread, told_when_settled
+from liyagent.entry.mcp_server.wait import AWAY, in_thread, told_when_settled
 from missions.carry import META_KEY
 
 VERSION = "1"
@@ -42,8 +40,6 @@ INSTRUCTIONS = (
     f"_meta as io.liyagent/key, and sent again it is the same. {RESULT_TOOL} tells what became of a run."
 )
 AGAIN = "something inside is away; send the same again"
-# What the database says while it is away.
-AWAY = (Error, DatabaseError, InterfaceError)
 
 
 async def answer(scope: Scope, receive: Receive, send: Send) -> None:

@@ -10,13 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 from uuid import UUID
 
-from django.db import connection
+from django.db import DatabaseError, InterfaceError, connection
+from psycopg import Error
 
 from liyagent.core.readiness import STATE
 from liyagent.entry.mcp_server.answer import Told
 from runs.models import RunStatus
 from runs.stream import LOOKOUT, Watched, is_full
 
+# What the database says while it is away.
+AWAY = (Error, DatabaseError, InterfaceError)
 # For all requests of MCP of this process, so that they hold as many database connections and no more.
 THREADS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="mcp")
 # What no look at the runs shows, such as a refusal, is looked for so often.
@@ -47,7 +50,7 @@ async def told_when_settled(
     Sooner too where this process drains, or has too many who wait. `tell` is given how many events the run's chain has
     whenever there are more, and how it stands.
     """
-    if seconds <= 0 or is_full() or STATE.is_draining:
+    if seconds <= 0 or is_full():
         return await in_thread(look)
     until = time.monotonic() + seconds
     with LOOKOUT.watching(run_id) as watched:
@@ -56,8 +59,8 @@ async def told_when_settled(
             watched.woken.clear()
             # Events of a run at work change nothing of what is waited for.
             if watched.status not in {RunStatus.QUEUED, RunStatus.RUNNING}:
-                told = await in_thread(look)
-                if told.is_over or (told.waits_for and not past_people):
+                told = await _looked(look)
+                if told and (told.is_over or (told.waits_for and not past_people)):
                     return told
             if watched.count > count:
                 count = watched.count
@@ -66,6 +69,14 @@ async def told_when_settled(
             if left <= 0 or STATE.is_draining:
                 return await in_thread(look)
             await _woken(watched, min(left, LOOK_AGAIN_SECONDS))
+
+
+async def _looked(look: Look) -> Told | None:
+    """What it tells; None where the database is away: there is no news yet."""
+    try:
+        return await in_thread(look)
+    except AWAY:
+        return None
 
 
 async def _woken(watched: Watched, seconds: float) -> None:

@@ -16,6 +16,7 @@ from liyagent.agents.models import Agent
 from liyagent.approvals.models import Approval
 from liyagent.entry.models import Arrival, ArrivalState
 from runs.models import Run
+from runs.stream import LOOKOUT
 from tests.fakes.mcp_client import McpUser, asks
 from tests.flows.carrying import carrying
 from tests.flows.conftest import api_of, make_user
@@ -252,3 +253,17 @@ def test_a_key_that_is_revoked_meanwhile_is_told_nothing(world: World, ann: McpU
 
     # Not one of those that say that nothing happened.
     assert ann.does(act) == -32603
+
+
+def test_a_database_that_is_away_for_a_moment_ends_no_wait(world: World, ann: McpUser) -> None:
+    world.model.steps = [says("all is well")]
+    run_id = ann.call("triage", task="look", wait_seconds=0).structured_content["run_id"]
+    world.sql("ALTER TABLE runs_run RENAME TO runs_away")
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        asked = pool.submit(ann.call, "run_result", run_id=run_id, wait_seconds=20)
+        until(lambda: len(LOOKOUT.watched) == 1)
+        with pytest.raises(TimeoutError):
+            asked.result(timeout=0.5)
+        world.sql("ALTER TABLE runs_away RENAME TO runs_run")
+        with carrying():
+            assert asked.result(timeout=20).content[0].text == "all is well"
