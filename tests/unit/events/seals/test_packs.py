@@ -99,7 +99,7 @@ def test_a_pack_of_another_key_or_database_is_refused(with_keys: Callable[..., N
     with_keys(("other", b"o" * 32))
     lines, other = a_pack(), pins()
     with_keys(("ours", b"n" * 32))
-    assert "signed by another key" in refusal(lines)
+    assert "the root is signed by another key" in refusal(lines)
     assert "of another database" in refusal(
         lines, Pins(other.keys, database="0190f5fe-7c00-7a00-8000-000000000001")
     )
