@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from liyagent.core.errors import BadInput
 from liyagent.core.paging import write_cursor
-from missions.timeline import SOURCES, Entry, Line, Source, page_of, register, sources_named
+from missions import timeline
+from missions.timeline import Entry, Line, Source, page_of, register, sources_named
 
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -95,8 +96,7 @@ def test_a_cursor_is_of_the_sources_that_it_was_made_for() -> None:
 
 
 def test_a_name_is_taken_once_and_chosen_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(SOURCES):
-        monkeypatch.delitem(SOURCES, name)
+    monkeypatch.setattr(timeline, "SOURCES", {})
     one, two = source("one", []), source("two", [])
     register(one)
     register(one)
