@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from runs.approved_run import LOOP
@@ -77,17 +78,19 @@ def relatives_of(run: Run) -> Relatives:
     names = (
         "id", "parent_id", "loop", "agent", "status", "reason", "model_steps", "calls_made", "created_at", "ended_at",
     )  # fmt: skip
-    found = [dict(zip(names, row, strict=True)) for row in rows[:MOST_RELATIVES]]
+    found: list[dict[str, Any]] = [
+        dict(zip(names, row, strict=True)) for row in rows[:MOST_RELATIVES]
+    ]
     ids = {it["id"] for it in found}
-    below: dict[UUID | None, list[dict[str, object]]] = {}
+    below: dict[UUID | None, list[dict[str, Any]]] = {}
     for it in found:
         below.setdefault(it["parent_id"] if it["parent_id"] in ids else None, []).append(it)
     runs: list[Relative] = []
 
     def walk(parent: UUID | None, depth: int) -> None:
         for it in below.pop(parent, ()):
-            runs.append(Relative(**it, depth=depth))  # type: ignore[arg-type]
-            walk(it["id"], depth + 1)  # type: ignore[arg-type]
+            runs.append(Relative(**it, depth=depth))
+            walk(it["id"], depth + 1)
 
     walk(None, 0)
     return Relatives(

@@ -57,7 +57,7 @@ class Window(NamedTuple):
 def window_of(run: Run, page: int, *, steps: int) -> Window | None:
     """Return what a page of so many of the run's own steps covers, None where it has no event there."""
     with connection.cursor() as cursor:
-        place = [run.correlation_id, run.id, (page - 1) * steps, steps + 1]
+        place: list[Any] = [run.correlation_id, run.id, (page - 1) * steps, steps + 1]
         cursor.execute(STEP_NUMBERS, place)
         numbers = [row[0] for row in cursor.fetchall()]
     if not numbers and page > 1:
@@ -90,10 +90,11 @@ def told_in(
         rows = _rows(EVENTS.format(content=CUT, more=more), values)
     except DataError:
         rows = _rows(EVENTS.format(content=SHORT_ALONE, more=more), values)
-    return [Told(*row[:4], content_of(row[4] or "")) for row in rows]
+    return [Told(row[0], row[1], row[2], row[3], content_of(row[4] or "")) for row in rows]
 
 
 def _rows(query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(query, values)
-        return cursor.fetchall()
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows

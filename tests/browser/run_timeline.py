@@ -12,7 +12,6 @@ from tests.browser.timeline_story import Story, tell_story
 pytest_plugins = ("tests.browser.browsing",)
 # The story is told within the first test: a process is lost, and a person decides.
 pytestmark = pytest.mark.timeout(600)
-PHONE = {"width": 390, "height": 844}
 DARK = "document.documentElement.classList.toggle('dark', {on})"
 # What of each heading's level is deeper by more than one than the heading before it.
 SKIPPED = """
@@ -61,7 +60,7 @@ def look(console: Console, request: pytest.FixtureRequest) -> Iterator[str]:
     """How the page is looked at; afterwards it is as before."""
     how = str(request.param)
     if how == "phone":
-        console.page.set_viewport_size(PHONE)
+        console.page.set_viewport_size({"width": 390, "height": 844})
     yield how
     console.page.evaluate(DARK.format(on="false"))
     console.page.set_viewport_size({"width": WIDTH, "height": HEIGHT})

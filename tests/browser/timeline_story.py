@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -101,9 +102,7 @@ def _night(place: Place) -> UUID:
     for _ in range(TAKES):
         place.stage.set_pace(900.0)
         (run,) = place.start_runs("night", at="A")
-        place.until(
-            lambda run=run: place.effects([run])["servicenow"] > 0, "the change", seconds=60
-        )  # type: ignore[misc]
+        place.until(partial(_is_at_the_vendor, place, run), "the change", seconds=60)
         is_at_a = place.heads([run])[0]["holder"] in place.holders("A")
         if is_at_a:
             place.stage.signal("A", signal.SIGKILL)
@@ -112,6 +111,10 @@ def _night(place: Place) -> UUID:
         if is_at_a:
             return run
     raise AssertionError(f"A took none of {TAKES} runs")
+
+
+def _is_at_the_vendor(place: Place, run: UUID) -> bool:
+    return place.effects([run])["servicenow"] > 0
 
 
 def _asked(place: Place) -> UUID:
