@@ -83,12 +83,6 @@ class RecordTold:
         return self.verdict is not None and self.verdict.is_open
 
     @property
-    def is_well(self) -> bool:
-        """Whether it was looked at, is intact, and lacks nothing."""
-        has_both = self.verdict is not None and self.verdict.is_intact and self.verdict.is_complete
-        return has_both and not self.differs
-
-    @property
     def to_do(self) -> list[str]:
         """What a person does about it, step by step; nothing where all is well."""
         told: list[str] = []

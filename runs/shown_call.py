@@ -38,7 +38,7 @@ class ShownCall:
     """One call. `args` and `result` are empty where nobody may read them here.
 
     `held_by` is the gate that put it before a person, `decision` what was said of it, by a person or by a gate; `sub` the run
-    that it handed work to, or that made it once it was approved. `marked_number` is of no event: it sorts marked calls.
+    that it handed work to, or that made it once it was approved.
     """
 
     form: ClassVar[str] = "call"

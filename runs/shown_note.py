@@ -48,11 +48,6 @@ class ShownNote:
     tone: str
     facts: Mapping[str, str]
 
-    @property
-    def went_wrong(self) -> bool:
-        """Whether it tells of something that an operator wants to see first."""
-        return self.tone in {WARN, BAD}
-
 
 def note_of(told: Told, *, with_words: bool) -> ShownNote:
     """Return an event as a note, words only where they may be read. Total, whatever is stored."""
