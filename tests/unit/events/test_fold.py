@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from events.fold import MOST, fold
@@ -59,6 +59,8 @@ SOME = st.builds(
 
 
 @pytest.mark.promise("EV-04")
+# A busy machine is no reason to call it slow.
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(SOME, max_size=30))
 def test_whatever_is_stored_has_a_state(some: list[Event]) -> None:
     state = fold(some)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from events.completeness import MOST_LACKS, RunFacts
@@ -26,6 +26,8 @@ from tests.unit.events.chains import (
 )
 
 LENGTH = 7
+# A busy machine is no reason to call it slow.
+QUIETLY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Which events of the run are of which attempt; the one that is in neither is a person's.
 ATTEMPTS = ((0, 1), (3, 4, 5, 6))
 OPEN = (RunFacts(run_id=RUN, is_ended=False),)
@@ -46,6 +48,7 @@ def test_a_chain_that_is_as_it_was_written_is_intact_and_complete() -> None:
 
 
 @pytest.mark.promise("EV-02")
+@QUIETLY
 @given(st.sets(st.integers(0, LENGTH - 1), min_size=1, max_size=LENGTH - 1))
 def test_events_taken_out_are_found_though_all_is_hashed_anew(gone: set[int]) -> None:
     events = a_run().events
@@ -60,6 +63,7 @@ def test_events_taken_out_are_found_though_all_is_hashed_anew(gone: set[int]) ->
 
 
 @pytest.mark.promise("EV-02")
+@QUIETLY
 @given(st.permutations(range(LENGTH)))
 def test_events_put_in_another_order_are_found_though_all_is_hashed_anew(order: list[int]) -> None:
     events = a_run().events
