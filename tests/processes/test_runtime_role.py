@@ -8,19 +8,32 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import httpx2
 import psycopg
 import pytest
 
+from liyagent.core.ids import new_id
 from liyagent.launcher.ephemeral import DATABASE
 from liyagent.operation.database_roles import roles_sql
+from runs.purging import LEASE
 from tests.memory import place_in_memory
 from tests.processes.place import Place, make_whole, open_place
 
 ROLE, PASSWORD = "liyagent_serve", "of-this-test-alone"
 TOKEN = "t" * 40
 KINDS = ("keyed", "readable", "blind")
+DAY_MS = 86_400_000
+# A chain of one event that was written 400 days ago; and a purge is due now, not tomorrow.
+AGED = (
+    "INSERT INTO events_eventhead (correlation_id, count, hash) VALUES (%(chain)s, 1, 'x')",
+    "INSERT INTO events_runevent (correlation_id, number, run_id, at, kind, mission, recording, content, hash)"
+    " VALUES (%(chain)s, 1, %(chain)s, now() - interval '400 days', 'step', 'm', 'full', '{}', 'x')",
+    "DELETE FROM leases_lease WHERE name = %(lease)s",
+)
+PURGED = "SELECT asked_by FROM events_purgecertificate WHERE correlation_id = %s"
+UNSEALED = "SELECT 1 FROM events_eventhead WHERE correlation_id = ANY(%s) AND is_unsealed"
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +51,7 @@ def place() -> Iterator[Place]:
             owner.execute(f"ALTER ROLE {ROLE} PASSWORD '{PASSWORD}'")
         stage.env["DATABASE_URL"] = as_role(stage.database_url)
         stage.env["LIYAGENT_METRICS_TOKEN"] = TOKEN
+        stage.env["LIYAGENT_ROOT_SECONDS"] = "0.5"
         for name in ("A", "B"):
             os.kill(stage.pid(name), signal.SIGTERM)
             stage.wait_gone(name)
@@ -110,6 +124,25 @@ def test_a_process_that_is_killed_counts_anew_and_the_database_tells_as_before(
         assert value(text, ended) == 0
         assert value(text, 'liyagent_runs_resumed_15m{cause="proof"}') == resumed
         assert value(text, 'liyagent_holders{state="alive"}') >= 2
+
+
+@pytest.mark.promise("EV-08")
+@pytest.mark.promise("ruling 28")
+@pytest.mark.timeout(120)
+def test_processes_that_own_nothing_seal_what_was_written_and_purge_what_rested(
+    place: Place,
+) -> None:
+    make_whole(place.stage)
+    runs = place.start_runs(*KINDS)
+    place.wait_for_ends(runs)
+    old = UUID(int=new_id().int - (400 * DAY_MS << 80))
+    with psycopg.connect(place.stage.database_url, autocommit=True) as owner:
+        for statement in AGED:
+            owner.execute(statement, {"chain": old, "lease": LEASE})
+    place.until(lambda: bool(place.watch.rows(PURGED, [old])), "the purge", seconds=60)
+    place.until(lambda: not place.watch.rows(UNSEALED, [runs]), "the seals", seconds=60)
+    assert [it["asked_by"] for it in place.watch.rows(PURGED, [old])] == [ROLE]
+    assert place.watch.rows("SELECT 1 FROM events_root LIMIT 1")
 
 
 @pytest.mark.parametrize(
