@@ -28,9 +28,12 @@ MOST_DIFFERENCES = 20
 COUNT = (
     "SELECT count(*) FROM (SELECT 1 FROM events_runevent WHERE correlation_id = %s LIMIT %s) AS few"
 )
+# What was written anew up to there, or has no head: nothing of it can be relied on.
+OF_ALL = frozenset({"sealed_otherwise", "no_head", "gone"})
+BEFORE_IT = "Rely on nothing from there on; what stands before it is as it was written."
+NOTHING = "Rely on nothing of this record, what stands before that event among it."
 # Of other breaks: somebody with access to the database changed what was written.
 CHANGED = (
-    "Rely on nothing from there on; what stands before it is as it was written.",
     "Change nothing and purge nothing. Keep what there is: manage.py events export --run {run}",
     "See how far it goes: manage.py events verify --all, and compare with the newest exported root.",
     "Find out who could write to the database. docs/evidence.md tells what each break means.",
@@ -39,6 +42,15 @@ TO_DO: Mapping[str, Sequence[str]] = {
     "unknown_key": (
         "This is no sign of a change: the key that tagged the event is not known to this process.",
         "Put the key back into LIYAGENT_SEAL_KEYS, behind the newest, and look again.",
+    ),
+}
+# By what is missing; of anything else, what is said of gaps.
+LACKS_TO_DO: Mapping[str, Sequence[str]] = {
+    "before_tags": (
+        "Believe this of runs from before the release that made tags, and of no other: a newer run was written by somebody else.",
+    ),
+    "decision": (
+        "Look at the request and at its audit rows: a call was made as approved, and nothing recorded says that somebody approved it.",
     ),
 }
 LACKING = (
@@ -68,6 +80,13 @@ class RecordTold:
         return self.verdict.broken if self.verdict else None
 
     @property
+    def broken_from(self) -> int | None:
+        """The event from which on nothing can be relied on, None where it is intact."""
+        if self.broken is None:
+            return None
+        return 1 if self.broken.reason in OF_ALL else self.broken.number
+
+    @property
     def lacks(self) -> Sequence[Lack]:
         """What is known to be missing."""
         return self.verdict.lacks if self.verdict else ()
@@ -87,12 +106,13 @@ class RecordTold:
         """What a person does about it, step by step; nothing where all is well."""
         told: list[str] = []
         if self.broken is not None:
-            told += TO_DO.get(self.broken.reason, CHANGED)
-        if self.lacks:
-            told += LACKING
+            whole = NOTHING if self.broken.reason in OF_ALL else BEFORE_IT
+            told += TO_DO.get(self.broken.reason, (whole, *CHANGED))
+        for lack in self.lacks:
+            told += LACKS_TO_DO.get(lack.reason, LACKING)
         if self.differs:
             told += DIFFERING
-        return [it.format(run=self.run_id) for it in told]
+        return [it.format(run=self.run_id) for it in dict.fromkeys(told)]
 
 
 def record_of(run: Run, *, is_asked_for: bool = False) -> RecordTold:

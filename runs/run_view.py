@@ -64,7 +64,7 @@ def run_context(request: HttpRequest, run: Run) -> dict[str, Any]:
         "record": record,
         "continued_by": continuations_of(run),
         "around": around(request, run),
-        **_timeline(request, run, with_words=with_words, broken_at=record.broken.number if record.broken else None),
+        **_timeline(request, run, with_words=with_words, broken_at=record.broken_from),
     }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from events.chain import event_hash
+from events.seal_heads import seal_now
 from runs import gone_wrong, record_told
 from runs.models import Run
 from tests.unit.events.scenes import answered, killed_and_resumed
@@ -65,6 +66,20 @@ def test_a_run_whose_record_was_taken_away_has_a_page_that_says_so(
     assert "Not intact:" in shown
     assert "its event is not in the log" in shown
     assert "v/keyed" in shown
+
+
+def test_of_a_record_that_was_written_anew_nothing_is_said_to_be_relied_on(
+    world: World, page: Reading
+) -> None:
+    run = answered(world)
+    seal_now()
+    for table in ("events_runevent", "events_eventhead"):
+        world.sql(f"ALTER TABLE {table} DISABLE TRIGGER ALL")
+    world.sql("UPDATE events_eventhead SET seal = decode(repeat('00', length(seal)), 'hex')")
+    shown = words(page(run))
+    assert "Rely on nothing of this record, what stands before that event among it" in shown
+    assert "what stands before it is as it was written" not in shown
+    assert "The record is broken here, at event 1" in shown
 
 
 def test_events_that_are_no_json_leave_the_page_whole(untied: World, page: Reading) -> None:
