@@ -163,8 +163,8 @@ ROLE_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="rights are given anew behind each migration",
         file="liyagent/operation/management/commands/migrate.py",
-        search="                split_roles(role, actor=operator_name())\n",
-        replace="                pass\n",
+        search="                    split_roles(role, actor=operator_name())\n",
+        replace="                    pass\n",
         tests=(f"{SPLITS}test_migrate_goes_as_the_owner_and_gives_the_rights_anew",),
     ),
     Guard(

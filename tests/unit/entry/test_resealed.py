@@ -35,7 +35,7 @@ NEW = ("k2", os.urandom(32))
 BY_THEMSELVES = {Run, Approval, Transcript}
 WITH_THEIR_RUN = {Part, Call}
 # Hashes of what everybody may read are no seal.
-HASHES = {"events_runevent", "events_eventhead"}
+HASHES = {"events_runevent", "events_eventhead", "events_purgecertificate", "events_root"}
 
 
 def has(model: type[Model], *names: str) -> bool:

@@ -29,10 +29,11 @@ class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         """Migrate under the lock. It is of a session past the pooler, and goes with the process."""
         role = runtime_role()
-        with as_owner(), self._alone():
-            super().handle(*args, **options)
-            if settings.LIYAGENT.owner_database_url and _brings_all(options):
-                split_roles(role, actor=operator_name())
+        with as_owner():  # noqa: SIM117 - a guard of its own
+            with self._alone():
+                super().handle(*args, **options)
+                if settings.LIYAGENT.owner_database_url and _brings_all(options):
+                    split_roles(role, actor=operator_name())
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
