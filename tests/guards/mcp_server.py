@@ -125,8 +125,8 @@ MCP_SERVER: tuple[Guard, ...] = (
     Guard(
         name="mcp: a page of another site is refused",
         file=f"{HERE}hosts.py",
-        search="    if origin and origin not in",
-        replace="    if False and origin not in",
+        search="    if origin and not is_named",
+        replace="    if False and not is_named",
         tests=(
             f"{PROTOCOL}test_no_page_of_another_site_and_no_name_of_another_reaches_it[127.0.0.1-null-403]",
         ),

@@ -47,7 +47,7 @@ def test_a_call_whose_process_is_killed_is_answered_by_the_other_when_it_is_sent
     place: Place,
 ) -> None:
     meta = {"io.liyagent/key": "alert-4711", "io.liyagent/mission": "INC-4711"}
-    ask = {"tool": AGENTS["keyed"], "task": "File two things.", "meta": meta}
+    ask: dict[str, Any] = {"tool": AGENTS["keyed"], "task": "File two things.", "meta": meta}
     let_take(place, "A")
     with ThreadPoolExecutor(max_workers=1) as pool:
         asked = pool.submit(user_of(place, "A").call, **ask)
@@ -105,7 +105,7 @@ def asked_of(place: Place, run: UUID) -> list[UUID]:
 def know(place: Place, directory: Path) -> None:
     """An agent that asks one of B's by MCP, by the shell as operators do it."""
     tool = AGENTS["keyed"]
-    ask = {"tool": f"peer-mcp/{tool}", "args": {"task": "File two things."}}
+    ask: dict[str, Any] = {"tool": f"peer-mcp/{tool}", "args": {"task": "File two things."}}
     steps: list[dict[str, Any]] = [
         {"delay": 0.05, "text": "I ask.", "calls": [ask]},
         {"text": "It said: {{ results.0 }}"},

@@ -23,7 +23,7 @@ from mcp_types import (
 )
 
 from liyagent.core.errors import BadInput, LiyagentError
-from liyagent.core.limits import Receive, Scope, Send
+from liyagent.core.limits import Scope
 from liyagent.entry.mcp_server.answer import RESULT_TOOL, Told, told_of
 from liyagent.entry.mcp_server.asked import Asked, Caller
 from liyagent.entry.mcp_server.errors import NoSuchTool, NotLetIn
@@ -42,7 +42,7 @@ INSTRUCTIONS = (
 AGAIN = "something inside is away; send the same again"
 
 
-async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+async def answer(scope: Scope, receive: Any, send: Any) -> None:
     """Answer one request that was let in."""
     loop = asyncio.get_running_loop()
     if loop not in _managers:

@@ -32,11 +32,8 @@ def check_hosts(*, host: str, origin: str) -> None:
     """
     if not _is_ours(host):
         raise WrongHost(f"{host[:200]!r} is not in LIYAGENT_ALLOWED_HOSTS")
-    if (
-        origin
-        and origin not in settings.LIYAGENT.allowed_origins
-        and not _is_ours(_host_of(origin))
-    ):
+    is_named = origin in settings.LIYAGENT.allowed_origins
+    if origin and not is_named and not _is_ours(_host_of(origin)):
         raise WrongOrigin(
             f"{origin[:200]!r} is neither a host of ours nor in LIYAGENT_ALLOWED_ORIGINS"
         )

@@ -82,7 +82,7 @@ class AskInput(StrictSerializer):
     """The arguments of an agent's tool."""
 
     task = Words(max_length=LONGEST_TASK)
-    history = TurnInput(many=True, required=False, max_length=MOST_TURNS)
+    history = serializers.ListField(child=TurnInput(), required=False, max_length=MOST_TURNS)
     wait_seconds = serializers.FloatField(
         min_value=0, max_value=MOST_WAIT_SECONDS, default=MOST_WAIT_SECONDS
     )

@@ -182,7 +182,8 @@ def test_progress_is_told_while_it_goes_on(world: World, either: McpUser) -> Non
     seen: list[tuple[float, str | None]] = []
     is_told = threading.Event()
 
-    async def note(progress: float, _total: float | None, message: str | None) -> None:
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        assert total is None
         seen.append((progress, message))
         is_told.set()
 

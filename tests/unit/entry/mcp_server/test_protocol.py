@@ -33,12 +33,13 @@ def test_every_agent_that_is_open_is_a_tool_and_one_tells_results(
     world: World, either: McpUser
 ) -> None:
     Agent.objects.update(instructions="never told")
-    for key, facts in {
+    others: dict[str, dict[str, Any]] = {
         "beta": {"channels": ["mcp", "api"], "name": "Beta"},
         "gone": {"is_enabled": False},
         "shut": {"channels": ["api"]},
         "run_result": {},
-    }.items():
+    }
+    for key, facts in others.items():
         make_agent(key, **facts)
     listed = either.does(lambda it: it.list_tools()).tools
     assert [it.name for it in listed] == ["run_result", "beta", "triage"]
