@@ -148,8 +148,11 @@ RECORD: tuple[Guard, ...] = (
         name="record: what is no counter counts nothing",
         file="events/content.py",
         search="    return value if is_number and 0 <= value <= HIGHEST else 0",
-        replace="    return value or 0",
-        tests=(f"{FOLDED}test_whatever_is_stored_has_a_state",),
+        replace="    return value if is_number else 0",
+        tests=(
+            f"{FOLDED}test_what_is_no_counter_counts_nothing[-1]",
+            f"{FOLDED}test_what_is_no_counter_counts_nothing[1208925819614629174706176]",
+        ),
     ),
     Guard(
         name="record: a mark is what its event says",

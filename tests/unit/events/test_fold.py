@@ -93,6 +93,13 @@ def test_content_that_is_none_of_ours_tells_nothing(kind: str, content: str) -> 
 
 
 @pytest.mark.promise("EV-04")
+@pytest.mark.parametrize("value", ["7", -1, True, 1.5, 1 << 80, None, [7], {"a": 7}])
+def test_what_is_no_counter_counts_nothing(value: object) -> None:
+    (run,) = fold(events(("step", {"step": 1, "input_tokens": value}))).runs.values()
+    assert run.counts["input_tokens"] == 0
+
+
+@pytest.mark.promise("EV-04")
 def test_half_a_letter_is_told_as_none() -> None:
     (run,) = fold(
         [event("run.started", '{"agent":"a\\ud800","started_by":"\\ud83d\\ude00"}')]
