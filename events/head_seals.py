@@ -17,10 +17,11 @@ from events.verdict import Found, Head
 
 DOMAIN = b"liyagent/head-seal/v1"
 
+UNKNOWN_KEY = "unknown_key"
 SENTENCES = {
     "put_back": "the head tells of fewer events than were sealed: the head was put back, or the end cut off",
     "sealed_otherwise": "up to this event something else was sealed: what stood before was written anew, or the seal is forged",
-    "unknown_key": "the key that sealed this head is not among LIYAGENT_SEAL_KEYS: put it back to check the seal",
+    UNKNOWN_KEY: "the key that sealed this head is not among LIYAGENT_SEAL_KEYS: put it back to check the seal",
 }
 
 
@@ -58,7 +59,7 @@ def check_seal(head: Head, correlation_id: UUID, sealed_hash: bytes | None) -> F
         number=head.sealed_in or 0,
     )
     if expected is None:
-        return _found(head.sealed_count, "unknown_key")
+        return _found(head.sealed_count, UNKNOWN_KEY)
     if sealed_hash is None or not hmac.compare_digest(expected, bytes(head.seal)):
         return _found(head.sealed_count, "sealed_otherwise")
     return None

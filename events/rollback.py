@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 ACTOR = "system:roots"
 LONGEST_REASON = 500
-TRIES = 20
+TRIES, ROOTS_LOOKED_AT = 20, 100
 FOUND = """
 INSERT INTO events_rollback (found_at, reason, sentence, exported) VALUES (liyagent_now(), %s, %s, %s)
     ON CONFLICT DO NOTHING RETURNING id
@@ -178,8 +178,8 @@ def _is_accepted(exported: Exported, epoch: int) -> bool:
 
 
 def _keys_of_roots() -> set[str]:
-    """Keys that have left the ring since they signed the newest roots; whoever could write them could contain, no more."""
-    rows = Root.objects.order_by("-number").values_list("signatures", flat=True)[:1]
+    """Keys of other processes while keys are rotated, and such as have left the ring; whoever could write them could contain, no more."""
+    rows = Root.objects.order_by("-number").values_list("signatures", flat=True)[:ROOTS_LOOKED_AT]
     return {public for text in rows for public, _ in orjson.loads(text)}
 
 

@@ -18,11 +18,12 @@ from django.db import connection
 
 from events.certificates import certificates_after, last_certificate
 from events.checking import FIRST as FIRST_CHAIN
-from events.head_seals import check_seal, head_seal, newest_key_id
+from events.head_seals import UNKNOWN_KEY, check_seal, head_seal, newest_key_id
 from events.models import Root
 from events.root_log import HeadLeaf, unpacked_heads
 from events.roots import Batch, Newest, make_root, newest_root
 from events.signing import signing_key
+from events.verdict import Found
 from liyagent.core.errors import Conflict
 from liyagent.core.metrics import ROOTS_MADE, SEALS_REFUSED
 from liyagent.leases.lease import take_lease
@@ -161,8 +162,7 @@ def _batch_of(rows: list[tuple[Any, ...]], newest: Newest) -> Batch:
         head = _Sealed(count, bytes(digest), sealed_count, sealed_in, bytes(seal), seal_key)
         wrong = check_seal(head, chain, None if sealed_hash is None else bytes(sealed_hash))
         if wrong is not None:
-            SEALS_REFUSED.inc()
-            logger.error("chain %s is not sealed: %s (%s)", chain, wrong.sentence, wrong.reason)
+            _tell_of(chain, wrong)
             continue
         heads.append((chain, count, head.hash))
         new_heads += not sealed_count
@@ -176,6 +176,15 @@ def _batch_of(rows: list[tuple[Any, ...]], newest: Newest) -> Batch:
         purged_heads=sum(it.chains for it in found),
         purged_events=sum(it.events for it in found),
     )
+
+
+def _tell_of(chain: UUID, wrong: Found) -> None:
+    """While keys are rotated, a process can meet what a newer one sealed: that is for the others to seal again."""
+    if wrong.reason == UNKNOWN_KEY:
+        logger.warning("chain %s is left to a process that has its key: %s", chain, wrong.sentence)
+        return
+    SEALS_REFUSED.inc()
+    logger.error("chain %s is not sealed: %s (%s)", chain, wrong.sentence, wrong.reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,6 +146,25 @@ def test_what_was_written_anew_is_not_sealed_a_second_time() -> None:
     assert EventHead.objects.get(correlation_id=chain).sealed_in == 1
 
 
+@pytest.mark.field("FL-41")
+def test_what_a_newer_key_sealed_is_left_to_those_who_have_it_and_is_no_alarm(
+    with_keys: Callable[..., None],
+) -> None:
+    new, old = ("new", b"n" * 32), ("old", b"o" * 32)
+    with_keys(new, old)
+    chain = new_chain(is_ended=False)
+    seal_now()
+    append(chain)
+    refused = SEALS_REFUSED._value.get()
+    with_keys(old)
+    seal_now()
+    assert SEALS_REFUSED._value.get() == refused
+    assert EventHead.objects.get(correlation_id=chain).is_unsealed
+    with_keys(new, old)
+    seal_now()
+    assert EventHead.objects.get(correlation_id=chain).sealed_count == 4
+
+
 @pytest.mark.promise("EV-07")
 def test_a_head_that_moved_on_meanwhile_keeps_its_seal_and_is_sealed_again(
     monkeypatch: pytest.MonkeyPatch,
