@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -17,6 +18,8 @@ from tests.browser.requests import file_requests
 from tests.browser.ways import Filed, file_ways
 from tests.processes.place import Place, open_place
 
+# So many runs are started until A, and not B, has taken one.
+TAKES = 6
 # What a page must show as it is written, and neither obey nor hide.
 HOSTILE = "<img src=x onerror=alert(1)>\u202eevil\u200b\x07"
 SCHEMA = {"type": "object", "properties": {"summary": {"type": "string"}}, "required": ["summary"]}
@@ -99,10 +102,24 @@ def _play(place: Place) -> tuple[UUID, UUID]:
     """Answer a run; lose a process while another run's write, which nothing can find again, is under way."""
     (answered,) = place.start_runs("keyed")
     place.wait_for_ends([answered])
-    place.stage.set_pace(400.0)
-    (unknown,) = place.start_runs("blind", at="A")
-    place.wait_for_requests("servicenow", [unknown])
-    place.stage.signal("A", signal.SIGKILL)
-    place.wait_for_ends([unknown])
-    place.stage.set_pace(25.0)
-    return answered, unknown
+    return answered, lose_a(place, "blind", vendor="servicenow")
+
+
+def lose_a(place: Place, agent: str, *, vendor: str) -> UUID:
+    """Kill A while a write of a run is on its way to a vendor, and return that run, ended; B may be the first to take some."""
+    for _ in range(TAKES):
+        place.stage.set_pace(900.0)
+        (run,) = place.start_runs(agent, at="A")
+        place.until(partial(_is_at, place, vendor, run), f"a write at {vendor}", seconds=60)
+        is_at_a = place.heads([run])[0]["holder"] in place.holders("A")
+        if is_at_a:
+            place.stage.signal("A", signal.SIGKILL)
+        place.stage.set_pace(25.0)
+        place.wait_for_ends([run], seconds=60)
+        if is_at_a:
+            return run
+    raise AssertionError(f"A took none of {TAKES} runs")
+
+
+def _is_at(place: Place, vendor: str, run: UUID) -> bool:
+    return place.effects([run])[vendor] > 0

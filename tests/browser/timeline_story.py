@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -13,11 +11,11 @@ import psycopg
 import yaml
 
 from liyagent.core.canonical import canonical
+from tests.browser.scene import lose_a
 from tests.processes.place import Place, make_whole
 
 # How many steps of two events each the long run has.
 LONG_STEPS = 1000
-TAKES = 6
 NIGHT: list[dict[str, Any]] = [
     {"text": "I look whether somebody is at it, and file the change.", "calls": [
         {"tool": "incident/list_incidents"},
@@ -55,7 +53,7 @@ LONG = "SELECT liyagent_append_events(%s, %s, 'nightly', 'full', %s, %s)"
 UNTAGGED = "UPDATE events_eventhead SET untagged = count WHERE correlation_id = %s"
 COPY = """
 INSERT INTO runs_run SELECT (jsonb_populate_record(r, jsonb_build_object('id', %s::uuid, 'correlation_id', %s::uuid,
-    'model_steps', %s, 'calls_made', %s, 'loop', 'root', 'events_missing', 0))).* FROM runs_run r WHERE r.id = %s
+    'model_steps', %s, 'calls_made', %s, 'loop', 'root', 'events_missing', 0, 'mission', 'nightly'))).* FROM runs_run r WHERE r.id = %s
 """
 HEAD = """
 INSERT INTO events_eventhead (correlation_id, count, hash)
@@ -79,7 +77,7 @@ def tell_story(place: Place) -> Story:
     _agents(place)
     (broken,) = place.start_runs("keyed", at="B")
     place.wait_for_ends([broken])
-    lost = _night(place)
+    lost = lose_a(place, "night", vendor="servicenow")
     approved = _asked(place)
     long = UUID("01a22aa6-24a9-79f2-bf4e-000000002000")
     with psycopg.connect(place.stage.database_url, autocommit=True) as connection:
@@ -95,26 +93,6 @@ def _agents(place: Place) -> None:
     for key, steps in (("night", NIGHT), ("asks", ASKS)):
         (scripts / f"{key}.yaml").write_text(yaml.safe_dump({"steps": steps}))
     place.stage.manage("shell", "-c", SET_UP)
-
-
-def _night(place: Place) -> UUID:
-    """Lose A while the night's change is on its way there; B may have been the first to take a run."""
-    for _ in range(TAKES):
-        place.stage.set_pace(900.0)
-        (run,) = place.start_runs("night", at="A")
-        place.until(partial(_is_at_the_vendor, place, run), "the change", seconds=60)
-        is_at_a = place.heads([run])[0]["holder"] in place.holders("A")
-        if is_at_a:
-            place.stage.signal("A", signal.SIGKILL)
-        place.stage.set_pace(25.0)
-        place.wait_for_ends([run], seconds=60)
-        if is_at_a:
-            return run
-    raise AssertionError(f"A took none of {TAKES} runs")
-
-
-def _is_at_the_vendor(place: Place, run: UUID) -> bool:
-    return place.effects([run])["servicenow"] > 0
 
 
 def _asked(place: Place) -> UUID:
