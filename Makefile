@@ -21,7 +21,7 @@ DUMMY := LIYAGENT_SECRET_KEY=only-for-checks-only-for-checks-only-for-checks-onl
 NO_DATABASE := $(DUMMY) DATABASE_URL=postgresql://nobody:none@127.0.0.1:1/none
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 	@echo '  ARGS="..." is passed on: make test ARGS="-k lease", make up ARGS="--port 9000 --port 9001"'
 
 up: .venv/.ok ## run PostgreSQL, demo vendors and two app processes; Ctrl-C stops them
