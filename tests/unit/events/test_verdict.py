@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from events.completeness import MOST_LACKS, RunFacts
 from events.tags import BESIDE
-from events.verdict import Found, Head, Verdict
+from events.verdict import Found, Head, Verdict, verdict_of
 from tests.unit.events.chains import (
+    CHAIN,
     CHILD,
     KEY,
     NO_TOKENS,
@@ -134,9 +135,6 @@ def test_a_chain_that_was_cut_and_its_head_put_back_lacks_its_end(kept: int) -> 
 
 @pytest.mark.promise("EV-02")
 def test_a_chain_without_its_head_is_broken() -> None:
-    from events.verdict import verdict_of  # noqa: PLC0415
-    from tests.unit.events.chains import CHAIN  # noqa: PLC0415
-
     events = hashed(a_run().events)
     found = verdict_of(events, correlation_id=CHAIN, head=None, keys=[KEY])
     assert reason(found) == (LENGTH + 1, "no_head")
