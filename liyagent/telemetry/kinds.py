@@ -34,7 +34,17 @@ SPAN = "liyagent.span"
 ERROR = "error.type"
 # The class of what ended a span that did not fail: its run goes to sleep, is carried elsewhere, or has ended.
 CUT_BY = "liyagent.span.cut_by"
-# On every span, from the run that it is of; code that tells of a span cannot set them.
+# Of a request, which is of no run; and the names under which the instrumentation of Django may tell of one.
+REQUEST = "request"
+REQUEST_ID = "liyagent.request.id"
+REQUEST_FACTS = {
+    "http.method": "http.request.method",
+    "http.request.method": "http.request.method",
+    "http.route": "http.route",
+    "http.status_code": "http.response.status_code",
+    "http.response.status_code": "http.response.status_code",
+}
+# On every span of a run, from the run that it is of; code that tells of a span cannot set them.
 OF_THE_RUN = (
     MISSION,
     SPAN,

@@ -13,6 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import Span, StatusCode
 
 from liyagent.telemetry.kinds import CUT_BY, ERROR, FACTS, MOST_WORDS, WORDS
+from liyagent.telemetry.otlp import sendable
 from liyagent.telemetry.spans import TOLD, Fact, Telling
 
 # How a run's thread leaves a block that did not fail: it goes to sleep, is carried elsewhere, or has ended.
@@ -65,7 +66,8 @@ class LiveSpan(Telling):
         """Add facts."""
         for name, fact in facts.items():
             if fact is not None and fact != "":
-                self._span.set_attribute(FACTS[name], fact)
+                told = sendable(fact) if isinstance(fact, str) else fact
+                self._span.set_attribute(FACTS[name], told)
 
     def tell_words(self, **texts: Any) -> None:
         """Add words, cut where they are long; nothing where they may not be told."""
@@ -74,11 +76,11 @@ class LiveSpan(Telling):
         for name, text in texts.items():
             if text:
                 told = text if isinstance(text, str) else _plain(text)
-                self._span.set_attribute(WORDS[name], told[:MOST_WORDS])
+                self._span.set_attribute(WORDS[name], sendable(told[:MOST_WORDS]))
 
     def fail(self, error: str) -> None:
         """Say that it went wrong."""
-        self._span.set_attribute(ERROR, error)
+        self._span.set_attribute(ERROR, sendable(error))
         self._span.set_status(StatusCode.ERROR)
 
 

@@ -58,10 +58,20 @@ class Sending(SpanProcessor):
 
     def on_end(self, span: ReadableSpan) -> None:
         """Take it along; one without a mission is not sent (MI-04)."""
+        self._take(span, gives_way=False)
+
+    def take_if_there_is_room(self, span: ReadableSpan) -> None:
+        """Take it along unless half of the room is taken: anybody can make requests, and theirs push out no run's spans."""
+        self._take(span, gives_way=True)
+
+    def _take(self, span: ReadableSpan, *, gives_way: bool) -> None:
         if mission_of(span) is None:
             SPANS.of(NO_MISSION).inc()
             return
         with self._lock:
+            if gives_way and len(self._waiting) >= self._most // 2:
+                SPANS.of(FULL).inc()
+                return
             if len(self._waiting) == self._most:
                 self._waiting.popleft()
                 SPANS.of(FULL).inc()

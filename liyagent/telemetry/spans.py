@@ -217,6 +217,16 @@ def run_span(run: Traced) -> Telling:
     return NOTHING if tracing is None else tracing.story_of(run).ended()
 
 
+def tell_requests() -> None:
+    """Have each request told of that this process answers; nothing where no collector is set.
+
+    To be called before Django loads its middleware.
+    """
+    conf = settings.LIYAGENT.traces
+    if conf is not None:
+        import_module("liyagent.telemetry.requests").begin(conf)
+
+
 def tell_later(work: Callable[[int], None]) -> None:
     """Do `work`, which tells of spans, on the thread that sends; not at all where no collector is set, or too much waits.
 

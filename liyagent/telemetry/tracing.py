@@ -34,6 +34,7 @@ from liyagent.core.traces_conf import TracesConf
 from liyagent.telemetry.ids import run_span_id_of, trace_id_of
 from liyagent.telemetry.kinds import MOST_WORDS, NAMED, OUTWARD, SPAN, Kind
 from liyagent.telemetry.live import LiveSpan
+from liyagent.telemetry.otlp import sendable
 from liyagent.telemetry.processors import MissionProcessor, context_of
 from liyagent.telemetry.sending import Sending
 from liyagent.telemetry.spans import STORY, Story, Traced
@@ -59,6 +60,25 @@ def begin_tracing(conf: TracesConf) -> Tracing:
     return Tracing(conf)
 
 
+def provider_of(conf: TracesConf) -> TracerProvider:
+    """Return a provider that has no processor yet."""
+    named = {
+        "service.name": conf.service,
+        "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
+    }
+    resource = OTELResourceDetector().detect().merge(Resource(named))
+    told = {sendable(name): sendable(str(it)) for name, it in resource.attributes.items()}
+    return TracerProvider(
+        # By the trace alone, whatever the parent says: each process then decides of a run as the others do.
+        sampler=TraceIdRatioBased(conf.share),
+        resource=Resource(told),
+        shutdown_on_exit=False,
+        id_generator=ChosenIds(),
+        span_limits=LIMITS,
+        meter_provider=NoOpMeterProvider(),
+    )
+
+
 class ChosenIds(RandomIdGenerator):
     """Random ids, but for the span of a run itself."""
 
@@ -80,19 +100,8 @@ class Tracing:
         """Set it up; nothing is sent yet."""
         self.has_words = conf.has_words
         self.sending = Sending(conf)
-        resource = {
-            "service.name": conf.service,
-            "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
-        }
-        provider = TracerProvider(
-            # By the trace alone, whatever the parent says: each process then decides of a run as the others do.
-            sampler=TraceIdRatioBased(conf.share),
-            resource=OTELResourceDetector().detect().merge(Resource(resource)),
-            shutdown_on_exit=False,
-            id_generator=ChosenIds(),
-            span_limits=LIMITS,
-            meter_provider=NoOpMeterProvider(),
-        )
+        provider = provider_of(conf)
+        self.resource = provider.resource
         provider.add_span_processor(MissionProcessor())
         provider.add_span_processor(self.sending)
         self.tracer = provider.get_tracer("liyagent")
@@ -172,7 +181,7 @@ class RunStory(Story):
             context = set_span_in_context(NonRecordingSpan(parent), context)
         run = self._run
         return self._tracer.start_span(
-            f"{NAMED[kind]} {name}" if name else NAMED[kind],
+            f"{NAMED[kind]} {sendable(name)}" if name else NAMED[kind],
             context=context,
             kind=SpanKind.CLIENT if kind in OUTWARD else SpanKind.INTERNAL,
             attributes={
@@ -180,7 +189,7 @@ class RunStory(Story):
                 "liyagent.run.id": str(run.id),
                 "liyagent.correlation.id": str(run.correlation_id),
                 "liyagent.run.attempt": run.attempt,
-                "gen_ai.agent.name": run.agent_key,
+                "gen_ai.agent.name": sendable(run.agent_key),
             },
             links=links,
             start_time=start,

@@ -5,10 +5,22 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from liyagent.telemetry.kinds import CUT_BY, FACTS, NAMED, OF_THE_RUN, WORDS, Kind
+from liyagent.telemetry.kinds import (
+    CUT_BY,
+    ERROR,
+    FACTS,
+    MISSION,
+    NAMED,
+    OF_THE_RUN,
+    REQUEST_FACTS,
+    REQUEST_ID,
+    SPAN,
+    WORDS,
+    Kind,
+)
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "traces.md").read_text()
-ATTRIBUTE = re.compile(r"`((?:liyagent|gen_ai|error)\.[a-z_.]+)`")
+ATTRIBUTE = re.compile(r"`((?:liyagent|gen_ai|error|http)\.[a-z_.]+)`")
 
 
 def rows(heading: str) -> list[str]:
@@ -32,3 +44,8 @@ def test_its_attributes_are_those_that_are_told() -> None:
 def test_its_words_are_those_that_can_be_told() -> None:
     told = [name for it in rows("Words") for name in ATTRIBUTE.findall(it.split("|")[1])]
     assert sorted(told) == sorted(WORDS.values())
+
+
+def test_its_attributes_of_a_request_are_those_that_are_told() -> None:
+    told = [name for it in rows("Requests") for name in ATTRIBUTE.findall(it.split("|")[1])]
+    assert sorted(told) == sorted({MISSION, SPAN, REQUEST_ID, ERROR, *REQUEST_FACTS.values()})

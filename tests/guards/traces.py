@@ -7,6 +7,7 @@ from tests.guards.guard import Guard
 ROOM = "liyagent/telemetry/"
 SPANS = "tests/unit/telemetry/test_spans.py::"
 SENDING = "tests/unit/telemetry/test_sending.py::"
+REQUESTS = "tests/unit/telemetry/test_requests.py::"
 CARRIED = "tests/unit/runs/carrying/test_traces.py::"
 
 TRACES: tuple[Guard, ...] = (
@@ -82,11 +83,79 @@ TRACES: tuple[Guard, ...] = (
         tests=(f"{SENDING}test_one_that_is_down_is_not_asked_faster_the_more_waits",),
     ),
     Guard(
+        name="text that is none loses no batch",
+        file=f"{ROOM}otlp.py",
+        search='return text if text.isascii() else text.encode("utf-8", "replace").decode()',
+        replace="return text",
+        tests=(
+            f"{SENDING}test_text_that_is_none_costs_neither_its_span_nor_those_that_go_along",
+            f"{SPANS}test_words_are_told_where_recording_and_setting_both_say_so",
+        ),
+    ),
+    Guard(
+        name="an answer that cannot be read ends nothing",
+        file=f"{ROOM}otlp.py",
+        search="    except DecodeError:\n",
+        replace="    except ZeroDivisionError:\n",
+        tests=(f"{SENDING}test_whatever_a_collector_answers_ends_nothing",),
+    ),
+    Guard(
         name="spans that wait have a bound",
         file=f"{ROOM}sending.py",
         search="                self._waiting.popleft()\n                SPANS.of(FULL).inc()\n",
         replace="                SPANS.of(FULL).inc(0)\n",
         tests=(f"{SENDING}test_of_too_many_that_wait_the_oldest_give_way_and_are_counted",),
+    ),
+    Guard(
+        name="a request that names no mission bears its id",
+        file=f"{ROOM}requests.py",
+        search="MISSION: stamp.mission_of_work",
+        replace="MISSION: stamp.mission",
+        tests=(
+            f"{REQUESTS}test_the_span_of_a_request_bears_its_mission_its_id_where_none_was_named",
+        ),
+    ),
+    Guard(
+        name="what may be told of a request is one table",
+        file=f"{ROOM}requests.py",
+        search="{REQUEST_FACTS[name]: it for name, it in found.items() if name in REQUEST_FACTS}",
+        replace="found",
+        tests=(f"{REQUESTS}test_a_request_is_told_of_with_these_attributes_and_no_others",),
+    ),
+    Guard(
+        name="the instrumentation is shown no headers of a request",
+        file=f"{ROOM}requests.py",
+        search='shown = {"REQUEST_METHOD": method, "REQUEST_URI": "/"}',
+        replace='shown = {**request.META, "REQUEST_METHOD": method, "REQUEST_URI": "/"}',
+        tests=(f"{REQUESTS}test_a_request_is_told_of_with_these_attributes_and_no_others",),
+    ),
+    Guard(
+        name="a method that nobody knows is not repeated in a span",
+        file=f"{ROOM}requests.py",
+        search="method = request.method if request.method in METHODS else OTHER",
+        replace="method = str(request.method)",
+        tests=(f"{REQUESTS}test_a_method_that_nobody_knows_is_not_repeated",),
+    ),
+    Guard(
+        name="other packages find no span and no baggage of a request",
+        file=f"{ROOM}requests.py",
+        search="        token = attach(Context())\n",
+        replace='        token = attach(Context({**__import__("opentelemetry.context").context.get_current()}))\n',
+        tests=(f"{REQUESTS}test_nothing_of_a_request_is_in_what_other_packages_read",),
+    ),
+    Guard(
+        name="spans of requests push out none of runs",
+        file=f"{ROOM}sending.py",
+        search="if gives_way and len(self._waiting) >= self._most // 2:",
+        replace="if gives_way and not self._most:",
+        tests=(f"{REQUESTS}test_requests_push_out_no_spans_of_runs",),
+    ),
+    Guard(
+        name="requests of machines that watch are not told of",
+        file=f"{ROOM}requests.py",
+        search="if request.path.startswith(LEFT_OUT):",
+        replace="if request.path.startswith(LEFT_OUT) and not request:",
+        tests=(f"{REQUESTS}test_what_machines_ask_all_the_time_is_not_told_of",),
     ),
     Guard(
         name="without a collector no span is made",

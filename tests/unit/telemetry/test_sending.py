@@ -207,3 +207,15 @@ def test_the_end_of_a_process_sends_what_waits_and_counts_what_cannot_go(traces:
     tell(3)
     traces.sending.end(seconds=5)
     assert counted("at_end") == before + 3
+
+
+def test_text_that_is_none_costs_neither_its_span_nor_those_that_go_along(traces: Traces) -> None:
+    with story_of(a_run(agent_key="a\ud800b")):
+        with span(Kind.MODEL_CALL, "m\ud800") as told:
+            told.tell(model="gpt\ud800")
+        with span(Kind.GUARDRAIL_CHECK, "input"):
+            pass
+    broken, other = traces.sent(2)
+    assert (broken.name, other.name) == ("chat m?", "guardrail input")
+    assert broken.attributes["gen_ai.request.model"] == "gpt?"
+    assert other.attributes["gen_ai.agent.name"] == "a?b"
