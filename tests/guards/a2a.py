@@ -88,8 +88,8 @@ A2A: tuple[Guard, ...] = (
     Guard(
         name="a mission that does not fit is dropped",
         file=f"{ROOM}caller.py",
-        search="clean_mission(it.get(MISSION))",
-        replace="it.get(MISSION)",
+        search="mission_named(None, None, *_looked_in(asked, metadata))",
+        replace='next((str(it["io.liyagent/mission"]) for it in _looked_in(asked, metadata) if "io.liyagent/mission" in it), "")',
         tests=(f"{CONTEXTS}test_the_header_goes_first_then_meta_then_metadata",),
     ),
     Guard(
