@@ -32,6 +32,9 @@ TIMEOUT_SECONDS = 30.0
 READING_SLICE_SECONDS = 0.1
 MOST_CONNECTIONS = 200
 LIMITS = httpx2.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=64)
+# Servers close what is idle after two seconds (gunicorn) or five (uvicorn, Node), and a write that is sent as they do is in
+# doubt for nothing. Tool servers are asked over a connection that is new or was used just now.
+TOOLS_IDLE_SECONDS = 1.0
 
 
 def guarded_client(
@@ -168,7 +171,7 @@ class GuardedAsyncTransport(httpx2.AsyncHTTPTransport):
             ssl_context=context,
             max_connections=LIMITS.max_connections,
             max_keepalive_connections=LIMITS.max_keepalive_connections,
-            keepalive_expiry=LIMITS.keepalive_expiry,
+            keepalive_expiry=TOOLS_IDLE_SECONDS,
             network_backend=_CheckedAsyncBackend(guard),
         )
 

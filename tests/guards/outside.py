@@ -83,4 +83,13 @@ OUTSIDE: tuple[Guard, ...] = (
         replace="\"'self' 'unsafe-eval' 'unsafe-inline'\"",
         tests=("tests/flows/test_headers.py::test_only_the_console_may_make_functions_of_text",),
     ),
+    Guard(
+        name="a tool server is asked over a connection that is not long idle",
+        file="liyagent/core/outbound.py",
+        search="keepalive_expiry=TOOLS_IDLE_SECONDS",
+        replace="keepalive_expiry=LIMITS.keepalive_expiry",
+        tests=(
+            "tests/unit/core/test_outbound.py::test_a_tool_server_is_asked_over_no_connection_that_it_may_just_be_closing",
+        ),
+    ),
 )

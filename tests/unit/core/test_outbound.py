@@ -21,8 +21,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from liyagent.core import outbound
 from liyagent.core.addresses import ForbiddenAddress
-from liyagent.core.outbound import BeforeSend, guarded_async_client, guarded_client
+from liyagent.core.outbound import (
+    TOOLS_IDLE_SECONDS,
+    BeforeSend,
+    guarded_async_client,
+    guarded_client,
+)
 
 LOCAL = ("127.0.0.1",)
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -261,6 +267,25 @@ def test_the_hook_sees_each_request_of_a_kept_connection(server: RecordingServer
             client.get(f"http://127.0.0.1:{server.port}{path}")
     assert seen == ["/a", "/b"]
     assert len(server.received) == 1
+
+
+def test_a_tool_server_is_asked_over_no_connection_that_it_may_just_be_closing(
+    server: RecordingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write on one that a server closes for being idle is in doubt for nothing."""
+    assert TOOLS_IDLE_SECONDS <= 1.0
+    monkeypatch.setattr(outbound, "TOOLS_IDLE_SECONDS", 0.05)
+    url = f"http://127.0.0.1:{server.port}"
+
+    async def ask() -> None:
+        async with guarded_async_client(allowed_private_hosts=LOCAL) as client:
+            await client.get(f"{url}/1")
+            await client.get(f"{url}/2")
+            await asyncio.sleep(0.1)
+            await client.get(f"{url}/3")
+
+    asyncio.run(ask())
+    assert [it.count(b"GET /") for it in server.received] == [2, 1]
 
 
 @pytest.mark.promise("ruling 35")
