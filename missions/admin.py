@@ -32,7 +32,7 @@ class MissionAdmin(ReadOnlyAdmin):
     words_if_empty = "Nobody named a mission yet."
     words_above = (
         "A mission is the id that one piece of work carries through runs, approvals, calls and logs, named by whoever asked: "
-        "by the header X-Liyagent-Mission, by baggage, or in a message. Choose one to see all of it in the order of time. "
+        "by the header X-Liyagent-Mission, by baggage, or in a message. Choose one to see all of it on one page, the newest first. "
         "Work that nobody named is found by its run's id."
     )
 

@@ -76,6 +76,10 @@ class ConcernAdmin(ReadOnlyAdmin):
     sortable_by = ()
     ordering = ("-id",)
     words_if_empty = "No concern was opened yet."
+    words_above = (
+        "Where something is looked into in confidence: while one is open, audit rows of the person or the mission that it is about "
+        "bear no mission, request id or address, so that they do not lead to who asked for what. Who did what stays in the log."
+    )
     fields = ("state", "shown_subject", "shown_reference", "opened", "closed")
     actions_list = ("open_one",)
     actions_detail = ("close_one",)
@@ -108,14 +112,14 @@ class ConcernAdmin(ReadOnlyAdmin):
     @admin.display(description="opened")
     def opened(self, concern: Concern) -> SafeString:
         """By whom and when."""
-        return format_html("{} {}", cell(concern.opened_by), when(concern.opened_at))
+        return format_html("<div>{} {}</div>", cell(concern.opened_by), when(concern.opened_at))
 
     @admin.display(description="closed")
     def closed(self, concern: Concern) -> SafeString:
         """By whom and when."""
         if concern.closed_at is None:
             return format_html("{}", "-")
-        return format_html("{} {}", cell(concern.closed_by), when(concern.closed_at))
+        return format_html("<div>{} {}</div>", cell(concern.closed_by), when(concern.closed_at))
 
     @action(description="Open a concern", permissions=["handle"], url_path="open")
     def open_one(self, request: HttpRequest) -> HttpResponse:

@@ -113,7 +113,7 @@ def database_warnings() -> list[str]:
         )
     if is_superuser:
         warnings.append(
-            f"The database role {role} is a superuser: it can change what is append-only. docs/access.md shows the two roles."
+            f"The database role {role} is a superuser: it can change what is append-only. docs/database-roles.md shows the two roles."
         )
     if not has_policy:
         warnings.append("No policy is in force: every tool call is refused.")

@@ -18,6 +18,7 @@ from tests.databases import FreshDatabase
 from tests.flows.doubting import doubt
 from tests.flows.holding import filed
 from tests.flows.test_audit_console import client_of
+from tests.unit.events.seals.chains import new_chain
 
 LIST, PAGE = "/admin/missions/mission/", "/admin/mission/INC-1/"
 ALL = ("runs.view_run", "runs.view_call", "approvals.view_approval", "audit.view_auditrow", "agents.view_agent")  # fmt: skip
@@ -65,6 +66,13 @@ def test_a_mission_is_listed_and_leads_to_one_page_with_all_of_it(olga: Client, 
     ):  # fmt: skip
         assert told in page, told
     assert "secret disk" not in page
+
+
+def test_an_event_leads_to_its_place_in_its_runs_timeline(olga: Client, run: Run) -> None:
+    other = new_chain(2, mission="INC-1")
+    page = seen(olga, f"{PAGE}?source=events")
+    for number in (1, 2):
+        assert f'href="/admin/runs/run/{other}/change/?event={number}#event-{number}"' in page
 
 
 def test_the_pages_of_what_is_of_it_lead_to_it(olga: Client, run: Run) -> None:

@@ -22,7 +22,7 @@ from missions.timeline import SOURCES, Line
 
 PAGE = 100
 LONGEST_FACT = 200
-# What a line's facts are found by in the console: the page's name and the fact with its key; else the line's run.
+# What a line's facts are found by in the console: the page's name and the fact with its key. An event is found by its number.
 PAGES: Mapping[str, tuple[str, str]] = {
     "doubts": ("admin:runs_call_change", "call"),
     "approvals": ("admin:approvals_approval_change", "approval"),
@@ -90,15 +90,19 @@ def _line(line: Line) -> dict[str, Any]:
     name, key = PAGES.get(line.source, ("", ""))
     by_facts = name and entry.facts.get(key) is not None
     url = reverse(name, args=[entry.facts[key]]) if by_facts else ""
+    run_url = reverse("admin:runs_run_change", args=[entry.run_id]) if entry.run_id else ""
     if not url and line.source == "arrivals":
         url = reverse("admin:entry_arrival_change", args=[entry.run_id])
+    if line.source == "events" and run_url:
+        number = entry.facts["number"]
+        url = f"{run_url}?event={number}#event-{number}"
     return {
         "at": when(entry.at),
         "source": WORDS.get(line.source, line.source),
         "told": visible(entry.told),
         "by": cell(entry.by) if entry.by else "",
         "run": entry.run_id,
-        "run_url": reverse("admin:runs_run_change", args=[entry.run_id]) if entry.run_id else "",
+        "run_url": run_url,
         "url": url,
         "facts": _facts(entry.facts),
         "is_bad": entry.kind == "call.in_doubt",
