@@ -62,8 +62,8 @@ def main(arguments: list[str]) -> int:
     is_full = os.environ.get("FULL", "") not in {"", "0"}
     numbers = dict(options.fault) or (FULL_SET if is_full else DEFAULT_SET)
     seed = int(os.environ.get(SEED) or secrets.randbelow(1_000_000))
-    began = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    place = ROOT / ".liyagent" / "trials" / f"{began}-{os.getpid()}"
+    called = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    place = ROOT / ".liyagent" / "trials" / f"{called}-{os.getpid()}"
     least = LEAST_CAUGHT_FULL if is_full else LEAST_CAUGHT
     _say(f"seed {seed} ({SEED}={seed} repeats it); raw lines and logs in {place.relative_to(ROOT)}")
     try:

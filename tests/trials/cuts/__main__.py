@@ -53,8 +53,8 @@ def main(arguments: list[str]) -> int:
 def _cut_all(options: argparse.Namespace, *, size: Size) -> int:
     seed = int(os.environ.get(SEED) or secrets.randbelow(1_000_000))
     # With our number: two that are begun within one second are two.
-    began = time.strftime("cuts-%Y%m%d-%H%M%S", time.gmtime())
-    place = ROOT / ".liyagent" / "trials" / f"{began}-{os.getpid()}"
+    called = time.strftime("cuts-%Y%m%d-%H%M%S", time.gmtime())
+    place = ROOT / ".liyagent" / "trials" / f"{called}-{os.getpid()}"
     kinds = [it for it in KINDS if not options.kind or it.name in options.kind]
     clocks = REAL if size is Size.REAL else FAST
     _say(
