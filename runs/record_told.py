@@ -34,9 +34,9 @@ BEFORE_IT = "Rely on nothing from there on; what stands before it is as it was w
 NOTHING = "Rely on nothing of this record, what stands before that event among it."
 # Of other breaks: somebody with access to the database changed what was written.
 CHANGED = (
-    "Change nothing and purge nothing. Keep what there is: manage.py events export --run {run}",
-    "See how far it goes: manage.py events verify --all, and compare with the newest exported root.",
-    "Find out who could write to the database. docs/evidence.md tells what each break means.",
+    "Change nothing and purge nothing. Keep a dump of the database as it stands (pg_dump): no pack is made of what is not intact.",
+    "See how far it goes: manage.py events verify --run {run}, then --all; compare with a pack or an exported root of before.",
+    "Find out who could write to the database. docs/run-events.md tells what each break means.",
 )
 TO_DO: Mapping[str, Sequence[str]] = {
     "unknown_key": (

@@ -48,7 +48,8 @@ def test_an_edited_record_names_its_first_break_marks_the_place_and_says_what_to
     shown = words(html)
     assert "Not intact: at event 3, this event, or one before it, is not what was hashed" in shown
     assert 'href="?event=3#break"' in html
-    assert f"manage.py events export --run {run.id}" in shown
+    assert f"manage.py events verify --run {run.id}" in shown
+    assert "events export" not in shown  # no pack is made of it
     place = timeline(html).partition("The record is broken here, at event 3.")
     assert "Step 1" in place[0]
     assert "v/other" not in place[0]
