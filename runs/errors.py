@@ -22,7 +22,7 @@ class NotStarted(LiyagentError):
 
 
 class AgentContained(LiyagentError):
-    """This agent is contained or switched off: nothing of it starts, resumes or sends."""
+    """This agent, or everything, is contained, or it is switched off: nothing of it starts, resumes or sends."""
 
     code = "agent.contained"
     http_status = HTTPStatus.CONFLICT

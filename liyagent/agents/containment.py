@@ -83,6 +83,11 @@ def is_everything_contained() -> bool:
     return ConfigVersion.objects.filter(is_contained=True).exists()
 
 
+def containment_of_all() -> ConfigVersion | None:
+    """Return who contained everything and why, None where nobody did."""
+    return ConfigVersion.objects.filter(is_contained=True).first()
+
+
 def _reason(reason: str) -> str:
     reason = clean_text(reason).strip()
     if not 1 <= len(reason) <= LONGEST_REASON:

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from events.rollback import open_rollback
+from liyagent.agents.containment import containment_of_all
 from liyagent.approvals.pages import expiry_of
 from liyagent.console import figures
 from liyagent.console.badges import badges, open_requests, shown
@@ -47,7 +48,7 @@ def add_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
     if user.has_perm("leases.view_holder"):
         board["processes"] = _processes()
     if user.has_perm("agents.view_agent"):
-        board["contained"] = figures.containment_of_all()
+        board["contained"] = containment_of_all()
         board["rolled_back"] = open_rollback()
         board["notes"] = [*_notes(), *figures.database_warnings()]
     return {**context, "board": board}

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db import connection
 
-from liyagent.agents.models import ConfigVersion
 from runs.head import RESUMED
 from runs.models import RunStatus
 
@@ -118,11 +117,6 @@ def database_warnings() -> list[str]:
     if not has_policy:
         warnings.append("No policy is in force: every tool call is refused.")
     return warnings
-
-
-def containment_of_all() -> ConfigVersion | None:
-    """Return who contained everything and why, None where nobody did."""
-    return ConfigVersion.objects.filter(is_contained=True).first()
 
 
 def _rows(statement: str, asked: Any) -> list[tuple[Any, ...]]:

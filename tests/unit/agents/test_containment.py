@@ -55,7 +55,10 @@ def test_the_command_wants_one_agent_or_all(
             call_command("agents", *words)
     call_command("agents", "contain", "--all", "--reason", "keys leaked")
     call_command("agents", "list")
-    assert "everything is contained" in capsys.readouterr().out.splitlines()[-1]
+    told = capsys.readouterr().out.splitlines()[-2:]
+    assert told[0].startswith("everything is contained by cli:")
+    assert told[0].endswith(": keys leaked")
+    assert told[1] == "end it with: agents release --all"
     call_command("agents", "release", "--all")
     call_command("agents", "show", "triage")
     assert "# version 1, enabled" in capsys.readouterr().out

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from liyagent.agents.containment import (
     contain_agent,
     contain_all,
-    is_everything_contained,
+    containment_of_all,
     release_agent,
     release_all,
 )
@@ -80,8 +80,11 @@ class Command(BaseCommand):
         ]
         heads = ("KEY", "VERSION", "PROVIDER", "MODEL", "WRITES", "RECORDING", "STATE")
         self.stdout.write(aligned(heads, rows))
-        if is_everything_contained():
-            self.stdout.write("everything is contained; end it with: agents release --all")
+        everything = containment_of_all()
+        if everything is not None:
+            why = f"{visible(everything.contained_by)}: {visible(everything.contained_reason)}"
+            self.stdout.write(f"everything is contained by {why}")
+            self.stdout.write("end it with: agents release --all")
 
     def _show(self, options: dict[str, Any]) -> None:
         agent = find_agent(options["key"])

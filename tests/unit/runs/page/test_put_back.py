@@ -23,7 +23,7 @@ def test_the_first_page_says_that_the_database_was_put_back_and_what_to_do(
         exported="{}",
     )
     shown = client.get("/admin/").content.decode()
-    assert "root 12 &lt;b&gt;was exported" in shown
+    assert "Root 12 &lt;b&gt;was exported" in shown
     assert "manage.py events accept-rollback" in words(shown)
     Rollback.objects.filter(id=found.id).update(accepted_at="2026-06-01T04:00:00Z", epoch=2)
     assert 'id="rolled-back"' not in client.get("/admin/").content.decode()
