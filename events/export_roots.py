@@ -169,15 +169,19 @@ def _position(exported: Exported | None) -> int:
 
 
 def _send(target: Target, root: Root) -> None:
-    data = root_line(root.statement, root.signatures)
+    name = f"root-{root.epoch:04d}-{root.number:010d}.json"
     try:
-        target.write_once(f"root-{root.epoch:04d}-{root.number:010d}.json", data)
+        target.write_once(name, root_line(root.statement, root.signatures))
     except OtherRoot as error:
+        # Half a file, or what somebody put there: who may write to the target contains nothing by it.
+        found = read_exported(target.read(name) or b"", name=name)
+        if (found.epoch, found.number) != (root.epoch, root.number):
+            raise NotOurs(f"{name} at the target holds root {found.number}; move it away") from None
         rolled = Rolled(
             reason="differs",
             sentence=f"root {root.number} of epoch {root.epoch} was exported otherwise: the database was put back, or is a copy",
         )
-        raise_alarm(rolled, root.statement)
+        raise_alarm(rolled, found.text)
         raise TargetDown(f"{error}") from None
 
 

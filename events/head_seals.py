@@ -50,7 +50,9 @@ def check_seal(head: Head, correlation_id: UUID, sealed_hash: bytes | None) -> F
     if not head.sealed_count:
         return _found(1, "sealed_otherwise") if bytes(head.seal) else None
     if head.count < head.sealed_count:
-        return _found(head.count + 1, "put_back")
+        return _found(max(head.count, 0) + 1, "put_back")
+    if head.sealed_count < 0 or (head.sealed_in or 0) < 0:
+        return _found(1, "sealed_otherwise")
     expected = head_seal(
         key_id=head.seal_key,
         correlation_id=correlation_id,

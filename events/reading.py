@@ -14,11 +14,14 @@ from django.db import connection, transaction
 from events.completeness import RunFacts
 from events.models import PurgeCertificate
 
-EVENTS_AT_ONCE = 2000
-EVENTS = """
-SELECT correlation_id, number, run_id, at, kind, mission, recording, content, hash, tag FROM events_runevent
+# An event can hold a million characters: so few rows are in memory at once.
+EVENTS_AT_ONCE = 200
+# A time that only whoever edits rows can write, and that no calendar of Python has, is none: no hash fits it.
+STORED_AT = "CASE WHEN at BETWEEN '0001-01-02' AND '9999-12-30' THEN at ELSE 'epoch' END"
+EVENTS = f"""
+SELECT correlation_id, number, run_id, {STORED_AT}, kind, mission, recording, content, hash, tag FROM events_runevent
     WHERE correlation_id >= %s AND correlation_id <= %s AND number > %s ORDER BY correlation_id, number
-"""
+"""  # noqa: S608 - a constant
 HEADS = """
 SELECT correlation_id, count, hash, is_unsealed, sealed_count, sealed_in, seal, seal_key, untagged FROM events_eventhead
     WHERE correlation_id >= %s AND correlation_id <= %s ORDER BY correlation_id LIMIT %s

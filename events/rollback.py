@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from django.db.models import Max
 
 from events.models import Rollback, Root
+from events.root_targets import NEWEST
 from events.roots import FIRST_EPOCH, Batch, database_id, make_root, newest_root
 from events.signing import signing_keys
 from events.verify_pack import Pins, Refused, check
@@ -42,7 +43,7 @@ UPDATE events_rollback SET accepted_at = liyagent_now(), accepted_by = %s, accep
 
 
 class NotOurs(LiyagentError):
-    """What stands at the target as the newest root is none that a key of ours signed: move it away, or set another target."""
+    """What stands at the target as a root of ours is none that a key of ours signed: move it away, or set another target."""
 
     code = "roots.not_ours"
 
@@ -77,20 +78,23 @@ class Rolled:
     sentence: str
 
 
-def read_exported(data: bytes) -> Exported:
-    """Take an exported root. Raises `NotOurs` for what is none, or one that no key signed which signs here or has signed."""
+def read_exported(data: bytes, *, name: str = NEWEST) -> Exported:
+    """Take an exported root, which has that name at the target. Raises `NotOurs` for what is none, or one that no key signed which signs here or has signed."""
     keys = {it.public for it in signing_keys()}
     try:
         told = check(iter(data.splitlines(keepends=True)), Pins(frozenset(keys | _keys_of_roots())))
     except Refused as refused:
-        raise NotOurs(f"the newest root at the target is not ours: {refused}") from None
+        raise NotOurs(f"{name} at the target is not ours: {refused}") from None
     return Exported(statement=told.root)
 
 
 def rolled_back(exported: Exported) -> Rolled | None:
     """Say how the database stands behind or beside what was exported; None where it holds it, or a person has accepted it."""
     same = Root.objects.filter(number=exported.number).values_list("statement", flat=True).first()
-    newest = newest_root()
+    # Of its columns alone: a statement that was forged here is not to keep this from being found.
+    newest = Root.objects.order_by("-number").only("number", "epoch").first() or Root(
+        number=0, epoch=FIRST_EPOCH
+    )
     if same == exported.text or _is_accepted(exported, newest.epoch):
         return None
     where = f"root {exported.number} of epoch {exported.epoch}"

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 import httpx2
 from django.conf import settings
@@ -20,7 +21,8 @@ from liyagent.core.outbound import guarded_client
 
 NEWEST = "newest.json"
 MOST_BYTES = 1 << 20
-ANSWER_SECONDS = 10.0
+# How long one byte is waited for, and all of an answer.
+ANSWER_SECONDS, WHOLE_SECONDS = 10.0, 30.0
 AGENT = "Liyagent-Roots"
 
 
@@ -129,25 +131,21 @@ class WebTarget(Target):
     def __init__(self, url: str, token: str) -> None:
         """`token` is sent as a bearer token, where there is one."""
         self.url = url.rstrip("/")
-        headers = {"user-agent": AGENT, **({"authorization": f"Bearer {token}"} if token else {})}
-        self._client = guarded_client(timeout_seconds=ANSWER_SECONDS, headers=headers)
+        headers = {"user-agent": AGENT, "accept-encoding": "identity"}
+        headers |= {"authorization": f"Bearer {token}"} if token else {}
+        self._until = 0.0
+        self._client = guarded_client(
+            timeout_seconds=ANSWER_SECONDS, headers=headers, while_reading=self._check_time
+        )
 
     def read(self, name: str) -> bytes | None:
         """Return what GET answers, None for 404."""
-        try:
-            with self._client.stream("GET", f"{self.url}/{name}") as response:
-                if response.status_code == httpx2.codes.NOT_FOUND:
-                    return None
-                if response.status_code != httpx2.codes.OK:
-                    raise TargetDown(f"{name} cannot be read: {response.status_code}")
-                data = b""
-                for piece in response.iter_bytes():
-                    data += piece
-                    if len(data) > MOST_BYTES:
-                        raise TargetDown(f"{name} is larger than a root")
-                return data
-        except (httpx2.HTTPError, LiyagentError, OSError) as error:
-            raise _down(name, error) from None
+        status, data = self._ask("GET", name)
+        if status == httpx2.codes.NOT_FOUND:
+            return None
+        if status != httpx2.codes.OK:
+            raise TargetDown(f"{name} cannot be read: {status}")
+        return data
 
     def write_once(self, name: str, data: bytes) -> None:
         """PUT it; 412 says that there is one."""
@@ -161,14 +159,29 @@ class WebTarget(Target):
     def _put(self, name: str, data: bytes, headers: dict[str, str]) -> bool:
         """Whether there is one already."""
         headers = {"content-type": "application/json", **headers}
+        status, _ = self._ask("PUT", name, content=data, headers=headers)
+        is_there = status == httpx2.codes.PRECONDITION_FAILED
+        if not (httpx2.codes.is_success(status) or is_there):
+            raise TargetDown(f"{name} cannot be written: {status}")
+        return is_there
+
+    def _ask(self, method: str, name: str, **sent: Any) -> tuple[int, bytes]:
+        """Return what is answered: as it comes, never unpacked, so that its size is what is read."""
+        self._until = time.monotonic() + WHOLE_SECONDS
         try:
-            response = self._client.put(f"{self.url}/{name}", content=data, headers=headers)
+            with self._client.stream(method, f"{self.url}/{name}", **sent) as response:
+                data = b""
+                for piece in response.iter_raw():
+                    data += piece
+                    if len(data) > MOST_BYTES:
+                        raise TargetDown(f"{name} is larger than a root")
+                return response.status_code, data
         except (httpx2.HTTPError, LiyagentError, OSError) as error:
             raise _down(name, error) from None
-        is_there = response.status_code == httpx2.codes.PRECONDITION_FAILED
-        if not (response.is_success or is_there):
-            raise TargetDown(f"{name} cannot be written: {response.status_code}")
-        return is_there
+
+    def _check_time(self) -> None:
+        if time.monotonic() > self._until:
+            raise TargetDown(f"the answer took more than {WHOLE_SECONDS:.0f} s")
 
     def __enter__(self) -> WebTarget:
         return self

@@ -26,8 +26,16 @@ from events.root_log import (
     packed_heads,
 )
 from events.signing import SigningKey, own_keys_among, signing_key
-from events.verify_pack import ROOT_DOMAIN, batch_leaf, signed_root
+from events.verify_pack import (
+    MOST_NUMBER,
+    ROOT_DOMAIN,
+    STATEMENT_FORM,
+    batch_leaf,
+    fits,
+    signed_root,
+)
 from liyagent.core.canonical import canonical
+from liyagent.core.errors import Conflict
 
 FIRST_EPOCH = 1
 BEFORE_ALL = bytes(32)
@@ -74,12 +82,18 @@ class Newest:
 
 
 def newest_root() -> Newest:
-    """Return the newest root."""
+    """Return the newest root. Raises `Conflict` where its statement is none: behind it nothing can be sealed."""
     row = Root.objects.order_by("-number").values_list("number", "statement").first()
     if row is None:
         return Newest()
     number, text = row
-    return Newest(number=number, statement=orjson.loads(text), digest=digest_of(text))
+    try:
+        statement = orjson.loads(text)
+    except ValueError:
+        statement = None
+    if not fits(statement, STATEMENT_FORM):
+        raise Conflict(f"root {number} was changed or forged; see `manage.py events verify`")
+    return Newest(number=number, statement=statement, digest=digest_of(text))
 
 
 def digest_of(statement: str) -> bytes:
@@ -172,7 +186,11 @@ def _totals(batch: Batch, after: Newest) -> dict[str, int]:
         "purged_heads": batch.purged_heads,
     }
     before = after.statement.get("totals", {})
-    return {name: int(before.get(name, 0)) + more for name, more in added.items()}
+    # No row of a database can bring them to what no root may say.
+    return {
+        name: min(max(int(before.get(name, 0)) + more, 0), MOST_NUMBER - 1)
+        for name, more in added.items()
+    }
 
 
 def _accepted() -> Rollback | None:

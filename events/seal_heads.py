@@ -17,13 +17,14 @@ from django.conf import settings
 from django.db import connection
 
 from events.certificates import certificates_after, last_certificate
+from events.chain import BreakReason
 from events.checking import FIRST as FIRST_CHAIN
 from events.head_seals import UNKNOWN_KEY, check_seal, head_seal, newest_key_id
 from events.models import Root
-from events.root_log import HeadLeaf, unpacked_heads
+from events.root_log import HASH_BYTES, HeadLeaf, unpacked_heads
 from events.roots import Batch, Newest, make_root, newest_root
 from events.signing import signing_key
-from events.verdict import Found
+from events.verdict import SENTENCES, Found
 from liyagent.core.errors import Conflict
 from liyagent.core.metrics import ROOTS_MADE, SEALS_REFUSED
 from liyagent.leases.lease import take_lease
@@ -40,9 +41,10 @@ HEADS_AT_ONCE = 200
 TRIES, PAUSE_SECONDS = 40, 0.025
 EXPORT_TRIES = 20
 CHANGED = """
-SELECT h.correlation_id, h.count, h.hash, h.sealed_count, h.sealed_in, h.seal, h.seal_key, e.hash
+SELECT h.correlation_id, h.count, h.hash, h.sealed_count, h.sealed_in, h.seal, h.seal_key, e.hash, t.hash
     FROM events_eventhead h
     LEFT JOIN events_runevent e ON e.correlation_id = h.correlation_id AND e.number = h.sealed_count
+    LEFT JOIN events_runevent t ON t.correlation_id = h.correlation_id AND t.number = h.count
     WHERE h.is_unsealed AND h.count > 0 AND h.correlation_id > %s ORDER BY h.correlation_id LIMIT %s
 """
 OWED = """
@@ -155,12 +157,17 @@ def _changed(after: UUID) -> list[tuple[Any, ...]]:
 
 
 def _batch_of(rows: list[tuple[Any, ...]], newest: Newest) -> Batch:
-    """Take those whose last seal holds: what was written anew is not sealed a second time."""
+    """Take those whose last seal holds and whose last event is there: what was written anew is not sealed a second time."""
     heads: list[HeadLeaf] = []
     new_heads = new_events = 0
-    for chain, count, digest, sealed_count, sealed_in, seal, seal_key, sealed_hash in rows:
+    for chain, count, digest, sealed_count, sealed_in, seal, seal_key, sealed_hash, last in rows:
         head = _Sealed(count, bytes(digest), sealed_count, sealed_in, bytes(seal), seal_key)
         wrong = check_seal(head, chain, None if sealed_hash is None else bytes(sealed_hash))
+        if wrong is None and (
+            len(head.hash) != HASH_BYTES or last is None or bytes(last) != head.hash
+        ):
+            reason = BreakReason.CUT_OFF
+            wrong = Found(number=count, reason=reason, sentence=SENTENCES[reason])
         if wrong is not None:
             _tell_of(chain, wrong)
             continue

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-import orjson
-from django.db import connection
+from django.db import DataError, OperationalError, connection
 
+from events.content import content_of
+from events.reading import STORED_AT
 from events.words import FACTS
 from liyagent.access.permissions import VIEW_RUN
 from liyagent.core.paging import bad_cursor
@@ -16,15 +18,16 @@ from missions.places import number_in, place_of, read_place
 from missions.timeline import Entry, Source, register
 
 LONGEST_FACT = 500
-# What is no fact is not read, and what is long is cut in the database.
-COLUMNS = """
-SELECT correlation_id, number, run_id, at, kind, mission, (SELECT jsonb_object_agg(key, CASE WHEN length(value::text) <= %(longest)s
+# What is short is read as it stands; of what is long the facts alone, which are cut in the database.
+SHORT = 4000
+CUT = """CASE WHEN length(content) <= %(short)s THEN content ELSE (SELECT jsonb_object_agg(key, CASE WHEN length(value::text) <= %(longest)s
         THEN value ELSE to_jsonb(left(value::text, %(longest)s)) END)
-        FROM jsonb_each(content::jsonb) WHERE key = ANY(%(facts)s))::text
-    FROM events_runevent
-"""
+        FROM jsonb_each(content::jsonb) WHERE key = ANY(%(facts)s))::text END"""
+# Where one was edited so that it is no JSON any more, or is nested too deeply.
+SHORT_ALONE = "CASE WHEN length(content) <= %(short)s THEN content ELSE '' END"
+COLUMNS = f"SELECT correlation_id, number, run_id, {STORED_AT}, kind, mission, {{content}} FROM events_runevent"  # noqa: S608 - constants
 # Of a named mission by an index of its own (`events_of_named_mission`), of an unnamed one by its chain.
-NAMED = f"""{COLUMNS} WHERE mission = %(mission)s AND mission <> correlation_id::text
+NAMED = f"""{COLUMNS} WHERE mission = %(mission)s AND mission <> correlation_id::text AND at > 'epoch'
     AND (at, correlation_id, number) < (%(at)s, %(chain)s, %(number)s)
     ORDER BY at DESC, correlation_id DESC, number DESC LIMIT %(limit)s
 """
@@ -43,7 +46,13 @@ def events_of(mission: str, before: str, limit: int) -> list[Entry]:
     both, and a place is two: of the chains that name it, and of the one that bears it.
     """
     named, own = _read(before)
-    values = {"mission": mission, "facts": sorted(FACTS), "longest": LONGEST_FACT, "limit": limit}
+    values = {
+        "mission": mission,
+        "facts": sorted(FACTS),
+        "short": SHORT,
+        "longest": LONGEST_FACT,
+        "limit": limit,
+    }
     rows = _rows(NAMED, {**values, "at": named[0], "chain": named[1], "number": named[2]})
     chain = _chain(mission)
     if chain is not None:
@@ -61,7 +70,7 @@ def events_of(mission: str, before: str, limit: int) -> list[Entry]:
 
 def _entry(row: tuple[Any, ...], *, place: str) -> Entry:
     correlation_id, number, run_id, at, kind, _, content = row
-    facts = orjson.loads(content) if content else {}
+    facts = {name: _cut(it) for name, it in content_of(content or "").items() if name in FACTS}
     about = f"{facts['server']}/{facts['tool']}" if {"server", "tool"} <= facts.keys() else ""
     fate = facts.get("fate") or facts.get("decision") or facts.get("status") or ""
     return Entry(
@@ -72,6 +81,11 @@ def _entry(row: tuple[Any, ...], *, place: str) -> Entry:
         run_id=run_id,
         facts={"correlation_id": str(correlation_id), "number": number, **facts},
     )
+
+
+def _cut(value: Any) -> Any:
+    text = json.dumps(value, ensure_ascii=False)
+    return value if len(text) <= LONGEST_FACT else text[:LONGEST_FACT]
 
 
 def _place(named: tuple[datetime, UUID, int], own: int) -> str:
@@ -97,6 +111,13 @@ def _chain(mission: str) -> UUID | None:
 
 
 def _rows(statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+    try:
+        return _read_rows(statement.format(content=CUT), values)
+    except (DataError, OperationalError):
+        return _read_rows(statement.format(content=SHORT_ALONE), values)
+
+
+def _read_rows(statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         return list(cursor.fetchall())

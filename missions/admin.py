@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
@@ -14,6 +15,7 @@ from liyagent.core.moments import when
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
 from missions.models import Mission
+from missions.names import clean_mission
 
 # Whoever may see runs: a mission is what holds them together.
 VIEW_RUN = "runs.view_run"
@@ -54,8 +56,11 @@ class MissionAdmin(ReadOnlyAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Lead to the mission's page."""
-        return HttpResponseRedirect(reverse("console-mission", args=[object_id]))
+        """Lead to the mission's page. The site quotes what stands in its links."""
+        mission = clean_mission(unquote(object_id))
+        if mission is None:
+            raise Http404
+        return HttpResponseRedirect(reverse("console-mission", args=[mission]))
 
     @admin.display(description="first seen")
     def seen_first(self, mission: Mission) -> SafeString:

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db.models import Model
 
 from events.buffer import EventBuffer
+from events.content import HIGHEST, content_of, whole_number
 from liyagent.core.clock import boottime
 from liyagent.core.seal import Keyring, Sealer, tag_of
 from runs.errors import CheckpointBroken, LostLease
@@ -156,7 +157,7 @@ LAST_CALLS = (
 )
 PARTS = "SELECT number, kind, sealed FROM runs_part WHERE run_id = %s ORDER BY number"
 LAST_TOLD_STEP = (
-    "SELECT (content::jsonb->>'step')::int FROM events_runevent"
+    "SELECT content FROM events_runevent"
     " WHERE correlation_id = (SELECT correlation_id FROM runs_run WHERE id = %s)"
     " AND run_id = %s AND kind = 'step' ORDER BY number DESC LIMIT 1"
 )
@@ -184,9 +185,14 @@ def load(run_id: UUID, *, attempt: int, give_up: GiveUp) -> Stored:
         now_at=now_at,
         parts=[(number, kind, sealed) for number, kind, sealed in parts],
         calls=[_row(Call, row) for row in calls],
-        last_told_step=told[0][0] if told else 0,
+        last_told_step=_step_told(told[0][0]) if told else 0,
         timeline=config[0][2],
     )
+
+
+def _step_told(content: str) -> int:
+    """The step that an event tells of; one that tells of none is none of ours, and then more than any."""
+    return whole_number(content_of(content).get("step")) or HIGHEST
 
 
 def stored_rows(model: type[M], where: str, values: Sequence[Any], *, give_up: GiveUp) -> list[M]:

@@ -16,6 +16,7 @@ from events.content import content_of
 from events.fold import Budget, RunState, State
 from events.keys import checking_keys
 from events.reading import (
+    STORED_AT,
     EventRow,
     HeadRow,
     one_moment,
@@ -46,7 +47,7 @@ PAGE_BYTES = 1_000_000
 ROWS_AT_ONCE = 20
 LONGEST_NUMBER = 19
 PAGE = """
-SELECT correlation_id, number, run_id, at, kind, mission, recording, content, hash, tag FROM events_runevent
+SELECT correlation_id, number, run_id, {at}, kind, mission, recording, content, hash, tag FROM events_runevent
     WHERE correlation_id = %s AND number > %s {of_run} ORDER BY number LIMIT %s
 """
 MARKS = ("step", "index", "step_key", "fate", "settlement")
@@ -220,7 +221,7 @@ def _page(run: Run, *, after: int, limit: int) -> tuple[list[EventRow], bool]:
     size = 0
     cursor: Any = connection.chunked_cursor()
     with cursor:
-        cursor.execute(PAGE.format(of_run=of_run), [*values, limit + 1])
+        cursor.execute(PAGE.format(at=STORED_AT, of_run=of_run), [*values, limit + 1])
         while rows := cursor.fetchmany(ROWS_AT_ONCE):
             for row in map(EventRow._make, rows):
                 size += len(row.content)

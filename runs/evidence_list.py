@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import connection
 
+from events.reading import STORED_AT
 from liyagent.agents.errors import AgentUnknown
 from liyagent.agents.models import Agent
 from liyagent.core.paging import PAGING, check_names
@@ -14,11 +15,11 @@ from runs.listing import list_runs
 from runs.models import Run
 
 # Of each chain: how many events, and when the last was written: found by its number, so no chain is read.
-CHAINS = """
-SELECT h.correlation_id, h.count, (SELECT e.at FROM events_runevent e
+CHAINS = f"""
+SELECT h.correlation_id, h.count, (SELECT {STORED_AT} FROM events_runevent e
         WHERE e.correlation_id = h.correlation_id AND e.number = h.count)
     FROM events_eventhead h WHERE h.correlation_id = ANY(%s)
-"""
+"""  # noqa: S608 - a constant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

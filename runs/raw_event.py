@@ -11,15 +11,16 @@ from uuid import UUID
 from django.db import connection
 
 from events.content import content_of
+from events.reading import STORED_AT
 from events.tags import BESIDE, read_tag
 from events.words import without_words
 from runs.models import Run
 
 LONGEST = 200_000
-EVENT = """
-SELECT number, run_id, at, kind, mission, recording, left(content, %s), length(content), encode(hash, 'hex'), encode(tag, 'hex')
+EVENT = f"""
+SELECT number, run_id, {STORED_AT}, kind, mission, recording, left(content, %s), length(content), encode(hash, 'hex'), encode(tag, 'hex')
     FROM events_runevent WHERE correlation_id = %s AND number = %s
-"""
+"""  # noqa: S608 - a constant
 BEFORE = "SELECT encode(hash, 'hex') FROM events_runevent WHERE correlation_id = %s AND number = %s"
 
 

@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from psycopg import Error
 
+from events.reading import STORED_AT
 from events.words import without_words
 from liyagent.core.database import hot_pool
 from liyagent.core.metrics import STREAMS
@@ -39,10 +40,10 @@ LOOK = """
 SELECT r.id, coalesce(h.count, 0), r.status FROM runs_run r
     LEFT JOIN events_eventhead h ON h.correlation_id = r.correlation_id WHERE r.id = ANY (%s)
 """
-READ = """
-SELECT number, at, kind, content FROM events_runevent
+READ = f"""
+SELECT number, {STORED_AT}, kind, content FROM events_runevent
     WHERE correlation_id = %s AND number > %s AND number <= %s AND run_id = %s ORDER BY number LIMIT %s
-"""
+"""  # noqa: S608 - a constant
 # For all streams of the process, so that it holds as many database connections and no more.
 THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="streams")
 

@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import DataError, connection
+from django.db import DataError, OperationalError, connection
 
 from events.content import content_of
+from events.reading import STORED_AT
 from runs.models import Run
 
 # Of each word field this much is shown; it is cut in the database, so that a large result is never read whole.
@@ -28,10 +29,10 @@ CUT = """CASE WHEN length(content) <= %(most)s THEN content ELSE (SELECT jsonb_o
         CASE WHEN length(value::text) <= %(most)s THEN value ELSE jsonb_build_object(
             'cut', left(value #>> '{}', %(most)s), 'of', length(value #>> '{}')) END)
         FROM jsonb_each(content::jsonb))::text END"""
-# Where one was edited so that it is no JSON any more.
+# Where one was edited so that it is no JSON any more, or is nested too deeply.
 SHORT_ALONE = "CASE WHEN length(content) <= %(most)s THEN content ELSE '' END"
 EVENTS = """
-SELECT number, at, run_id, kind, {content} FROM events_runevent
+SELECT number, {at}, run_id, kind, {content} FROM events_runevent
     WHERE correlation_id = %(chain)s AND run_id = ANY(%(runs)s) AND number >= %(first)s AND number < %(last)s{more}
     ORDER BY number LIMIT %(limit)s
 """
@@ -87,9 +88,9 @@ def told_in(
         "most": LONGEST_WORDS,
     }
     try:
-        rows = _rows(EVENTS.format(content=CUT, more=more), values)
-    except DataError:
-        rows = _rows(EVENTS.format(content=SHORT_ALONE, more=more), values)
+        rows = _rows(EVENTS.format(at=STORED_AT, content=CUT, more=more), values)
+    except (DataError, OperationalError):
+        rows = _rows(EVENTS.format(at=STORED_AT, content=SHORT_ALONE, more=more), values)
     return [Told(row[0], row[1], row[2], row[3], content_of(row[4] or "")) for row in rows]
 
 

@@ -8,11 +8,13 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db import connection
+from django.db import DataError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
+from events.content import content_of
 from events.models import EventHead
+from events.reading import STORED_AT
 from events.words import without_words
 from liyagent.access.permissions import READ_WORDS
 from liyagent.core.moments import when
@@ -25,11 +27,14 @@ LONGEST_FIELD = 2000
 NEWEST = 20
 HIGHEST = 1 << 62
 # A field that is long is cut in the database, so that it is never read whole.
+CUT = """CASE WHEN length(content) <= %(most)s THEN content ELSE (SELECT jsonb_object_agg(key, CASE WHEN length(value::text) <= %(most)s
+        THEN value ELSE to_jsonb(left(value::text, %(most)s) || ' (cut: ' || length(value::text) || ' characters)') END)
+        FROM jsonb_each(content::jsonb))::text END"""
+# Where one was edited so that it is no JSON any more, or is nested too deeply.
+SHORT_ALONE = "CASE WHEN length(content) <= %(most)s THEN content ELSE '' END"
 EVENTS = """
-SELECT number, at, kind, run_id, encode(hash, 'hex'), (SELECT jsonb_object_agg(key, CASE WHEN length(value::text) <= %s
-        THEN value ELSE to_jsonb(left(value::text, %s) || ' (cut: ' || length(value::text) || ' characters)') END)
-        FROM jsonb_each(content::jsonb))::text
-    FROM events_runevent WHERE correlation_id = %s AND number >= %s ORDER BY number LIMIT %s
+SELECT number, {at}, kind, run_id, encode(hash, 'hex'), {content}
+    FROM events_runevent WHERE correlation_id = %(chain)s AND number >= %(first)s ORDER BY number LIMIT %(limit)s
 """
 
 
@@ -78,14 +83,23 @@ def number_asked(request: HttpRequest) -> int:
 
 def page_of(chain: UUID, first: int, *, with_words: bool) -> list[dict[str, Any]]:
     """Return the events from a number on, one more than a page shows; words only where they may be read."""
+    values = {"most": LONGEST_FIELD, "chain": chain, "first": first, "limit": PAGE + 1}
+    try:
+        rows = _rows(CUT, values)
+    except (DataError, OperationalError):
+        rows = _rows(SHORT_ALONE, values)
+    return [_shown(row, with_words=with_words) for row in rows]
+
+
+def _rows(content: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(EVENTS, [LONGEST_FIELD, LONGEST_FIELD, chain, first, PAGE + 1])
-        return [_shown(row, with_words=with_words) for row in cursor.fetchall()]
+        cursor.execute(EVENTS.format(at=STORED_AT, content=content), values)
+        return list(cursor.fetchall())
 
 
 def _shown(row: tuple[Any, ...], *, with_words: bool) -> dict[str, Any]:
     number, at, kind, run_id, digest, content = row
-    told = json.loads(content or "{}")
+    told = content_of(content or "")
     facts = told if with_words else without_words(told)
     return {
         "number": number,

@@ -158,7 +158,7 @@ SEAL_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="a stranger's root contains nothing",
         file=ROLLBACK,
-        search='        raise NotOurs(f"the newest root at the target is not ours: {refused}") from None\n',
+        search='        raise NotOurs(f"{name} at the target is not ours: {refused}") from None\n',
         replace='        return Exported(statement=newest_root().statement | {"number": 1 << 40})\n',
         tests=(
             f"{EXPORTS}test_what_no_key_of_ours_signed_contains_nothing_and_is_not_written_over",

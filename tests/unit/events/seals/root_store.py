@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -52,6 +54,47 @@ class RootStore:
 
     def __enter__(self) -> RootStore:
         return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class OddStore:
+    """A target on loopback whose answers `drips` a byte now and then, are `endless`, or are a bomb when they are unpacked (`packed`)."""
+
+    def __init__(self, way: str) -> None:
+        bomb = gzip.compress(b"0" * (8 << 20))
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                if way == "packed":
+                    self.send_header("content-encoding", "gzip")
+                    self.send_header("content-length", str(len(bomb)))
+                self.end_headers()
+                piece = bomb if way == "packed" else b"0" * (1 if way == "drips" else 1 << 16)
+                try:
+                    self.wfile.write(piece)
+                    while way != "packed":
+                        self.wfile.write(piece)
+                        time.sleep(0.02 if way == "drips" else 0)
+                except OSError:
+                    self.close_connection = True
+
+            def do_PUT(self) -> None:
+                self.rfile.read(int(self.headers["content-length"]))
+                self.do_GET()
+
+            def log_message(self, *_: object) -> None:
+                """Nothing is printed."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+
+    def __enter__(self) -> str:
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        return f"http://127.0.0.1:{self._server.server_port}"
 
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 
-from events import export_roots
+from events import export_roots, root_targets
 from events.export_roots import compare_at_start, export_due
 from events.models import Rollback, Root
 from events.rollback import accept_rollback
@@ -24,7 +25,7 @@ from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput, Conflict, NotFound
 from liyagent.core.metrics import ROOT_EXPORTS_FAILED, ROOTS_BEHIND
 from tests.unit.events.seals.chains import new_chain, sql, without_triggers
-from tests.unit.events.seals.root_store import RootStore
+from tests.unit.events.seals.root_store import OddStore, RootStore
 
 pytestmark = pytest.mark.usefixtures("fresh_db")
 
@@ -232,6 +233,66 @@ def test_what_no_key_of_ours_signed_contains_nothing_and_is_not_written_over(
     compare_at_start()
     assert "not ours" in caplog.text
     assert not is_everything_contained()
+
+
+@pytest.mark.promise("EV-02")
+@pytest.mark.parametrize("there", ["half", "another of ours"])
+def test_a_file_that_is_no_root_of_that_number_contains_nothing_and_is_not_written_over(
+    there: str, directory: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever may write to the target, or a target that keeps half of what it was sent, would else stop everything."""
+    make_roots(1)
+    export_due(never)
+    data = line(1)[:40] if there == "half" else line(1)
+    file = directory / "root-0001-0000000002.json"
+    file.write_bytes(data)
+    make_roots(1)
+    assert export_due(never) == 0
+    assert file.read_bytes() == data
+    assert file.name in caplog.text
+    assert not is_everything_contained()
+    assert Rollback.objects.count() == 0
+    file.unlink()
+    assert export_due(never) == 1
+
+
+@pytest.mark.promise("EV-02")
+def test_a_root_that_was_forged_here_does_not_keep_what_was_put_back_from_being_found(
+    directory: Path,
+) -> None:
+    make_roots(3)
+    export_due(never)
+    put_back(to=1)
+    sql(
+        "INSERT INTO events_root SELECT 2, epoch, at, 'none', signatures, heads, certificates, nodes FROM events_root"
+    )
+    with pytest.raises(Conflict, match="root 2 was changed or forged"):
+        seal_now()
+    compare_at_start()
+    assert is_everything_contained()
+    assert Rollback.objects.get().reason == "behind"
+
+
+@pytest.mark.parametrize("way", ["drips", "endless", "packed"])
+def test_a_target_whose_answer_never_ends_or_unpacks_to_more_is_down(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(root_targets, "WHOLE_SECONDS", 0.3)
+    with OddStore(way) as url:
+        set_target(monkeypatch, url)
+        target = root_targets.own_target()
+        assert target is not None
+        began = time.monotonic()
+        with target:
+            for ask in (lambda: target.read("a"), lambda: target.replace("a", b"{}")):
+                if way == "packed":
+                    ask()
+                else:
+                    with pytest.raises(root_targets.TargetDown):
+                        ask()
+            if way == "packed":
+                assert len(target.read("a") or b"") < 100_000
+        assert time.monotonic() - began < 5
 
 
 def test_nothing_is_accepted_where_nothing_was_found_or_no_reason_is_given(directory: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from events.pack import MISSION_CHAINS, Subject, run_subject, write_pack
 from events.roots import database_id, root_line
 from events.seal_heads import seal_now
 from events.signing import signing_key
-from events.verify_pack import Pins, Refused, check
+from events.verify_pack import Pins, Refused, check, main
 from liyagent.core.canonical import canonical
 from liyagent.core.errors import BadInput, Conflict, NotFound
 from tests.unit.events.seals.chains import append, new_chain, sql, without_triggers
@@ -166,6 +167,19 @@ def test_the_file_alone_checks_a_pack_and_a_root_without_django_or_network(tmp_p
     assert (code, told.count("REFUSED"), told.count("\n")) == (1, 2, 3)
     assert run(str(pack), "--key", "xyz")[0] == 2
     assert run(str(pack), *key, "--root", str(pack))[0] == 2
+
+
+def test_the_name_of_a_file_is_taken_for_no_line_and_ends_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = (b"a\nb: holds: run 1", b"\xff", "\u202ename".encode())
+    paths = [os.fsdecode(os.path.join(os.fsencode(tmp_path), it)) for it in names]
+    for path in paths:
+        Path(path).write_bytes(b"{}\n")
+    assert main([*paths, "--key", "0" * 64]) == 1
+    told = capsys.readouterr().out
+    assert told.isascii()
+    assert [": REFUSED: " in it for it in told.splitlines()] == [True] * len(paths)
 
 
 @pytest.mark.promise("EV-02")

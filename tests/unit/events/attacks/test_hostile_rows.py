@@ -1,0 +1,135 @@
+"""Rows that only whoever writes to the tables can make: each is told of, and keeps nobody from seeing or sealing the rest."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from events.seal_heads import seal_due
+from runs.models import Run
+from tests.flows.conftest import READER, Api, api_of, make_user
+from tests.unit.events.attacks.conftest import Roles
+from tests.unit.events.attacks.tampering import without_triggers
+from tests.unit.events.attacks.test_found import ended, packed, told, verified
+from tests.unit.runs.carrying.conftest import World, calls, says
+
+NO_CONTENT = (
+    "", "{not json", "[]", "null", '"x"', '{"a":"\\u0000"}', '{"a":"\\ud800"}', "[" * 200_000, "\x01",
+    '{"step":' + "9" * 5000 + "}", '{"missing":99999999999999999999999}', '{"server":{"a":1},"tool":["x"]}',
+    '{"step":-5,"calls":[1,{},[]],"fate":"' + "x" * 1_000_000 + '"}',
+)  # fmt: skip
+NO_TIMES = ("infinity", "-infinity", "20000-01-01", "4000-01-01 BC")
+APPEND = "SELECT liyagent_append_events(%s, %s, %s, 'full', ARRAY[%s], ARRAY[%s])"
+
+
+@pytest.fixture
+def console(fresh_db: object) -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("root", password="not used here"))
+    return client
+
+
+def shown(api: Api, console: Client, run: Run) -> set[int]:
+    """What each page answers that tells of the run's events."""
+    addresses = (
+        f"/api/run-events/{run.id}",
+        f"/api/missions/{run.mission}",
+        f"/api/agents/{run.agent_key}/run-events",
+    )
+    pages = (f"/admin/events/?q={run.id}", f"/admin/mission/{run.mission}/", f"/admin/runs/run/{run.id}/change/")  # fmt: skip
+    return {
+        *(api.get(it).status for it in addresses),
+        *(console.get(it).status_code for it in pages),
+    }
+
+
+@pytest.mark.promise("EV-02")
+@pytest.mark.parametrize("kind", ["step", "tool.call", "run.ended"])
+def test_content_that_is_none_of_ours_breaks_no_page_and_no_verification(
+    kind: str, served_world: World, roles: Roles, console: Client
+) -> None:
+    api = api_of(make_user("rita", *READER))
+    run = ended(served_world)
+    with roles.as_runtime() as session:
+        for content in NO_CONTENT:
+            values = [run.correlation_id, run.id, run.mission, kind, content]
+            session.execute(APPEND, values)
+            assert shown(api, console, run) == {200}, content[:40]
+    assert told(api, run) == "untagged"
+    assert verified(str(run.correlation_id)) == {"untagged"}
+
+
+@pytest.mark.promise("EV-02")
+def test_a_time_that_no_calendar_has_breaks_no_page_and_no_verification(
+    served_world: World, roles: Roles, console: Client
+) -> None:
+    api = api_of(make_user("rita", *READER))
+    for time in NO_TIMES:
+        run = ended(served_world)
+        with roles.as_owner() as session, without_triggers(session):
+            session.execute(
+                "UPDATE events_runevent SET at = %s WHERE correlation_id = %s AND number >= 2",
+                [time, run.correlation_id],
+            )
+        assert shown(api, console, run) == {200}, time
+        assert told(api, run) == "changed"
+        assert verified(str(run.correlation_id)) == {"changed"}
+
+
+@pytest.mark.promise("EV-02")
+@pytest.mark.parametrize("column", ["sealed_count", "sealed_in"])
+def test_a_number_of_a_seal_below_nothing_keeps_no_other_chain_from_being_sealed_and_verified(
+    column: str, served_world: World, roles: Roles
+) -> None:
+    api = api_of(make_user("rita", *READER))
+    spoilt, later = ended(served_world), ended(served_world)
+    with roles.as_runtime() as session:
+        session.execute(
+            f"UPDATE events_eventhead SET {column} = -5, is_unsealed = true WHERE correlation_id = %s",
+            [spoilt.correlation_id],
+        )
+        values = [later.correlation_id, later.id, later.mission, "step", "{}"]
+        session.execute(APPEND, values)
+    assert seal_due(lambda: False) == 1
+    assert told(api, spoilt) == "sealed_otherwise"
+    assert verified(str(spoilt.correlation_id)) == {"sealed_otherwise"}
+    assert verified(str(later.correlation_id)) == {"untagged"}
+
+
+@pytest.mark.promise("EV-02")
+def test_a_head_whose_last_event_is_not_there_is_sealed_with_no_other(
+    served_world: World, roles: Roles
+) -> None:
+    """Else the root that holds it would be none: its numbers too large, or its leaves out of place."""
+    world = served_world
+    spoilt = [ended(world) for _ in range(2)]
+    kept = world.start(says("done"))
+    assert world.process().carry().id == kept.id
+    with roles.as_owner() as session, without_triggers(session):
+        for run, change in zip(spoilt, ("hash = ''", f"count = {(1 << 63) - 1}"), strict=True):
+            session.execute(
+                f"UPDATE events_eventhead SET {change}, is_unsealed = true WHERE correlation_id = %s",
+                [run.correlation_id],
+            )
+    assert seal_due(lambda: False) == 1
+    assert packed(Run.objects.get(id=kept.id)) == "holds, ended"
+    assert verified("root") == frozenset()
+    for run in spoilt:
+        assert verified(str(run.correlation_id)) == {"cut_off"}
+
+
+@pytest.mark.parametrize("content", ["{}", "{x", '{"step":"x"}', '{"step":99999999999}'])
+def test_a_step_that_was_forged_into_the_log_ends_the_run_as_one_that_was_put_back(
+    content: str, served_world: World, roles: Roles
+) -> None:
+    world = served_world
+    lost = world.start(calls(("v/keyed", {"title": "a"})), says("done"))
+    first = world.process("a")
+    first.take()
+    with roles.as_runtime() as session:
+        session.execute(APPEND, [lost.correlation_id, lost.id, lost.mission, "step", content])
+    world.prove_dead(first)
+    run = world.process("b").carry()
+    assert (run.status, run.error) == ("failed", "checkpoint.broken")
+    assert world.vendor.rows == []
