@@ -14,6 +14,7 @@ CHECKING = "tests/unit/events/seals/test_check_roots.py::"
 EXPORTS = "tests/unit/events/seals/test_export_roots.py::"
 SIGNATURES = "tests/unit/events/seals/test_signatures.py::"
 SAID = "tests/unit/events/seals/test_edited_packs.py::test_whatever_was_done_to_a_pack_is_said_in_one_line"
+HOSTILE = "tests/unit/events/attacks/test_hostile_rows.py::"
 PUT_BACK = f"{EXPORTS}test_a_database_that_was_put_back_is_found_and_everything_contained"
 STAYS = f"{EXPORTS}test_it_stays_contained_until_a_person_accepted_it_and_released_it"
 
@@ -179,5 +180,58 @@ SEAL_GUARDS: tuple[Guard, ...] = (
         search="    if rolled is not None or open_rollback() is not None:\n",
         replace="    if False:\n",
         tests=(PUT_BACK,),
+    ),
+    Guard(
+        name="a seal's number below nothing is a seal that is forged",
+        file=HEADS,
+        search="    if head.sealed_count < 0 or (head.sealed_in or 0) < 0:",
+        replace="    if False:",
+        tests=(
+            f"{HOSTILE}test_a_number_of_a_seal_below_nothing_keeps_no_other_chain_from_being_sealed_and_verified",
+        ),
+    ),
+    Guard(
+        name="a head whose last event is not there is not sealed",
+        file=SEAL,
+        search="        if wrong is None and (\n",
+        replace="        if False and (\n",
+        tests=(f"{HOSTILE}test_a_head_whose_last_event_is_not_there_is_sealed_with_no_other",),
+    ),
+    Guard(
+        name="a time that no calendar has is none",
+        file="events/reading.py",
+        search="STORED_AT = \"CASE WHEN at BETWEEN '0001-01-02' AND '9999-12-30' THEN at ELSE 'epoch' END\"",
+        replace='STORED_AT = "at"',
+        tests=(f"{HOSTILE}test_a_time_that_no_calendar_has_breaks_no_page_and_no_verification",),
+    ),
+    Guard(
+        name="content that is no JSON is read as it stands",
+        file="events/timeline.py",
+        search="    except (DataError, OperationalError):",
+        replace="    except ZeroDivisionError:",
+        tests=(f"{HOSTILE}test_content_that_is_none_of_ours_breaks_no_page_and_no_verification",),
+    ),
+    Guard(
+        name="what is no root of that number at the target contains nothing",
+        file=EXPORT,
+        search="        if (found.epoch, found.number) != (root.epoch, root.number):",
+        replace="        if False:",
+        tests=(
+            f"{EXPORTS}test_a_file_that_is_no_root_of_that_number_contains_nothing_and_is_not_written_over",
+        ),
+    ),
+    Guard(
+        name="an answer of the target has an end",
+        file="events/root_targets.py",
+        search="        if time.monotonic() > self._until:",
+        replace="        if False:",
+        tests=(f"{EXPORTS}test_a_target_whose_answer_never_ends_or_unpacks_to_more_is_down",),
+    ),
+    Guard(
+        name="the name of a pack's file is no line",
+        file=VERIFY,
+        search="{ascii(path)[1:-1]}: {said}",
+        replace="{path}: {said}",
+        tests=(f"{PACKS}test_the_name_of_a_file_is_taken_for_no_line_and_ends_nothing",),
     ),
 )
