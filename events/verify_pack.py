@@ -95,9 +95,9 @@ class Told:
         at = datetime.fromtimestamp(root["at"] // 1_000_000, UTC)
         said = [
             self.subject
-            and f"{self.subject}: {self.events} events in {self.chains} chains, intact, {self.ended} runs ended",
-            self.missing and f"{self.missing} events MISSING, as gaps tell",
-            self.without_events and f"{self.without_events} chains WITHOUT EVENTS left out",
+            and f"{self.subject}: intact, chains: {self.chains}, events: {self.events}, runs ended: {self.ended}",
+            self.missing and f"events MISSING, as gaps tell: {self.missing}",
+            self.without_events and f"chains WITHOUT EVENTS, left out: {self.without_events}",
             f"root {root['number']} of {at:%Y-%m-%dT%H:%M:%SZ}, database {root['database']}",
             f"signed by {root['public']}",
             others and f"also signed by {others}",
@@ -490,7 +490,7 @@ def _one(path: str, pins: Pins) -> bool:
             told = check(lines_of(file), pins)
         said, holds = f"holds: {told.line()}", True
     except (Refused, OSError) as error:
-        said, holds = f"REFUSED: {error}", False
+        said, holds = f"{'REFUSED' if isinstance(error, Refused) else 'NOT READ'}: {error}", False
     # A file's name is not to be taken for a line of ours.
     sys.stdout.write(f"{ascii(path)[1:-1]}: {said}\n")
     return holds

@@ -164,7 +164,7 @@ def test_the_file_alone_checks_a_pack_and_a_root_without_django_or_network(tmp_p
     assert "REFUSED" in told
     pack.write_bytes(b"".join(lines[:-1]))
     code, told = run(str(pack), str(root), str(tmp_path / "none"), *key)
-    assert (code, told.count("REFUSED"), told.count("\n")) == (1, 2, 3)
+    assert (code, told.count("REFUSED"), told.count("NOT READ"), told.count("\n")) == (1, 1, 1, 3)
     assert run(str(pack), "--key", "xyz")[0] == 2
     assert run(str(pack), *key, "--root", str(pack))[0] == 2
 
@@ -193,7 +193,7 @@ def test_the_command_exports_a_run_and_a_mission_into_a_new_file_and_never_over_
     )
     out = tmp_path / "one"
     call_command("events", "export", "--run", str(chain), "--out", str(out))
-    assert "3 events in 1 chains" in capsys.readouterr().out
+    assert "intact, chains: 1, events: 3, runs ended: 1" in capsys.readouterr().out
     assert out.stat().st_mode & 0o777 == 0o600
     check(iter(out.read_bytes().splitlines(keepends=True)), pins())
     with pytest.raises(Conflict):
