@@ -284,14 +284,14 @@ def test_a_target_whose_answer_never_ends_or_unpacks_to_more_is_down(
         assert target is not None
         began = time.monotonic()
         with target:
-            for ask in (lambda: target.read("a"), lambda: target.replace("a", b"{}")):
-                if way == "packed":
-                    ask()
-                else:
-                    with pytest.raises(root_targets.TargetDown):
-                        ask()
             if way == "packed":
+                target.replace("a", b"{}")
                 assert len(target.read("a") or b"") < 100_000
+            else:
+                with pytest.raises(root_targets.TargetDown):
+                    target.read("a")
+                with pytest.raises(root_targets.TargetDown):
+                    target.replace("a", b"{}")
         assert time.monotonic() - began < 5
 
 
