@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from uuid import UUID
 
+from liyagent.core.database import cut_off_who_is_silent
 from liyagent.core.logs import log_context
 from liyagent.core.unpickling import refuse_unpickling
 from liyagent.gateway import wire
@@ -28,6 +29,7 @@ BACKLOG = 64
 def main(path: Path) -> None:
     """Fork for each that connects, until killed. The parent opens no connection and starts no thread."""
     refuse_unpickling()
+    cut_off_who_is_silent()
     wire.warm_up()
     importlib.import_module("liyagent.asgi")
     # One that does not end is asked for its stacks; they come into the log.
