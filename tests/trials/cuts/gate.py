@@ -106,12 +106,13 @@ class Gate:
     def _strike(self, cut: Cut) -> None:
         assert self._pid is not None
         self._thawed.clear()
+        # Said before it is done: who sees the victim end asks whether it was struck, and else has another carry its run.
+        self.struck_at = time.time()
+        self.struck.set()
         if cut.fault is not Fault.DISCONNECT:
             sent = signal.SIGKILL if cut.fault is Fault.KILL else signal.SIGSTOP
             with suppress(ProcessLookupError):
                 os.kill(self._pid, sent)
-        self.struck_at = time.time()
-        self.struck.set()
         if cut.fault is Fault.FREEZE:
             self._thawed.wait(LONGEST_FROZEN_SECONDS)
             return
