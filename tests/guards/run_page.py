@@ -34,7 +34,7 @@ RUN_PAGE_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="an event that is no JSON leaves the page whole",
         file="runs/told_events.py",
-        search="    except DataError:\n",
+        search="    except (DataError, OperationalError):\n",
         replace="    except ZeroDivisionError:\n",
         tests=(f"{RECORD}test_events_that_are_no_json_leave_the_page_whole",),
     ),
