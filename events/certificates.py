@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -53,16 +52,6 @@ def digest_of(it: PurgeCertificate) -> bytes:
         it.asked_by,
     ]
     return hashlib.sha256(canonical(facts)).digest()
-
-
-def all_certificates(*, at_once: int) -> Iterator[PurgeCertificate]:
-    """Yield all certificates in order, so many at once."""
-    last = 0
-    while rows := list(
-        PurgeCertificate.objects.filter(number__gt=last).order_by("number")[:at_once]
-    ):
-        yield from rows
-        last = rows[-1].number
 
 
 def _microseconds(at: datetime) -> int:

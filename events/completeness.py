@@ -17,8 +17,6 @@ ANSWERED, APPROVED = "answered", "approved"
 # What a call that left came to.
 MADE = ("done", "unknown")
 COUNTERS = ("steps", "calls", "input_tokens", "output_tokens", "cost_micros")
-# What a run tells once it has begun.
-TOLD_LATER = frozenset({"step", "tool.call", "run.resumed"})
 
 SENTENCES = {
     "gap": "{count} events were never written: their flush failed, and this gap tells of it",

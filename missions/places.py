@@ -6,6 +6,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from django.db.models import Q
+
 from liyagent.core.paging import bad_cursor
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,6 +34,11 @@ def read_numbered(place: str) -> tuple[datetime, int]:
     """Return the time and the number that `place_of` was given. Raises `BadInput`."""
     at, key = _parts(place)
     return at, number_in(str(int(key, 16)))
+
+
+def behind(at: datetime, key: UUID | int | str, *, moment: str, name: str = "id") -> Q:
+    """Return what stands behind a place where the newest goes first: columns `moment`, then `name`. It can be read off an index."""
+    return Q((f"{moment}__lte", at)) & (Q((f"{moment}__lt", at)) | Q((f"{name}__lt", key)))
 
 
 def number_in(text: str) -> int:

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from liyagent.access.permissions import VIEW_RUN
 from liyagent.gateway.outcome import Fate
-from missions.places import place_of, read_numbered, read_place
+from missions.places import behind, place_of, read_numbered, read_place
 from missions.timeline import Entry, Source, register
 from runs.models import ROOT_LOOP, Call, Run
 from runs.unknown import UNKNOWN
@@ -33,7 +33,7 @@ def runs_of(mission: str, before: str, limit: int) -> list[Entry]:
     rows = Run.objects.filter(mission=mission).only(*FACTS).order_by("-created_at", "-id")
     if before:
         at, last_id = read_place(before)
-        rows = rows.filter(Q(created_at__lte=at) & (Q(created_at__lt=at) | Q(id__lt=last_id)))
+        rows = rows.filter(behind(at, last_id, moment="created_at"))
     return [_run_entry(run) for run in rows[:limit]]
 
 
@@ -75,7 +75,7 @@ def _next(state: Q, place: tuple[datetime, int] | None) -> list[Call]:
     rows = Call.objects.filter(state).only(*CALL_FACTS)
     if place is not None:
         at, last_id = place
-        rows = rows.filter(Q(marked_at__lte=at) & (Q(marked_at__lt=at) | Q(id__lt=last_id)))
+        rows = rows.filter(behind(at, last_id, moment="marked_at"))
     return list(rows.order_by("-marked_at", "-id")[:LOOKED_AT_ONCE])
 
 

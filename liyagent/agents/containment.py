@@ -80,7 +80,7 @@ def release_all(*, actor: str) -> None:
 
 def is_everything_contained() -> bool:
     """Whether nothing of any agent may start, resume or send."""
-    return ConfigVersion.objects.filter(is_contained=True).exists()
+    return containment_of_all() is not None
 
 
 def containment_of_all() -> ConfigVersion | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from django.db.models import Q
 from django.urls import reverse
 
 from liyagent.access.permissions import VIEW_APPROVAL
 from liyagent.approvals.models import Approval
-from missions.places import place_of, read_place
+from missions.places import behind, place_of, read_place
 from missions.timeline import Entry, Source, register
 
 FACTS = (
@@ -21,7 +20,7 @@ def approvals_of(mission: str, before: str, limit: int) -> list[Entry]:
     rows = Approval.objects.filter(mission=mission).only(*FACTS).order_by("-created_at", "-id")
     if before:
         at, last_id = read_place(before)
-        rows = rows.filter(Q(created_at__lte=at) & (Q(created_at__lt=at) | Q(id__lt=last_id)))
+        rows = rows.filter(behind(at, last_id, moment="created_at"))
     return [_entry(it) for it in rows[:limit]]
 
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from liyagent.access.permissions import VIEW_RUN
 from liyagent.entry.models import Arrival, Delivery
-from missions.places import place_of, read_place
+from missions.places import behind, place_of, read_place
 from missions.timeline import Entry, Source, register
 
 # A task can be told of each of its moves; of more the list of deliveries tells.
@@ -28,7 +28,7 @@ def arrivals_of(mission: str, before: str, limit: int) -> list[Entry]:
     after = Q()
     if before:
         at, last_id = read_place(before)
-        after = Q(received_at__lte=at) & (Q(received_at__lt=at) | Q(run_id__lt=last_id))
+        after = behind(at, last_id, moment="received_at", name="run_id")
     rows = Arrival.objects.filter(after).defer("sealed").order_by("-received_at", "-run_id")
     found = list(rows.filter(mission=mission).exclude(mission="")[:limit])
     own = _own_run(mission)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from django.db.models import Q
-
 from liyagent.core.paging import (
     PAGING,
     Page,
@@ -15,7 +13,7 @@ from liyagent.core.paging import (
     write_cursor,
 )
 from missions.models import Mission
-from missions.places import moment_of, moment_written
+from missions.places import behind, moment_of, moment_written
 
 
 def list_missions(asked: Mapping[str, str]) -> Page[Mission]:
@@ -26,7 +24,7 @@ def list_missions(asked: Mapping[str, str]) -> Page[Mission]:
     if "cursor" in asked:
         written, last_id = read_cursor(asked["cursor"], parts=2)
         at = moment_of(written)
-        rows = rows.filter(Q(first_seen__lte=at) & (Q(first_seen__lt=at) | Q(id__lt=last_id)))
+        rows = rows.filter(behind(at, last_id, moment="first_seen"))
     found = list(rows[: limit + 1])
     last = found[limit - 1] if len(found) > limit else None
     cursor = write_cursor([moment_written(last.first_seen), last.id]) if last else ""
