@@ -39,8 +39,16 @@ BEGIN
             p_started_by, p_recording, 'queued', '', p_format, p_key_id, 0, 0, '', 0,
             0, 0, 0, 0, 0, 0, 0, 0,
             0, 1, p_seal, false, '', v_now, p_written_ahead, p_continues)
-        ON CONFLICT (id) DO NOTHING;
+        -- On any index: named alone, the id would leave two that start the same run at once to collide on their loop.
+        ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
+        IF NOT EXISTS (SELECT 1 FROM runs_run r WHERE r.id = p_run) THEN
+            RAISE unique_violation USING
+                MESSAGE = format('run %s is not started: another is in its place', p_run),
+                CONSTRAINT = CASE WHEN EXISTS (SELECT 1 FROM runs_run r
+                        WHERE r.correlation_id = p_correlation AND r.loop = p_loop)
+                    THEN 'runs_one_child_per_delegation' ELSE 'runs_one_continuation' END;
+        END IF;
         -- Two that start the same run at once: the other was first.
         RETURN QUERY SELECT true, v_config, p_run, p_correlation, p_body_digest;
         RETURN;

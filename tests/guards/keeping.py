@@ -24,6 +24,15 @@ KEEPING: tuple[Guard, ...] = (
         ),
     ),
     Guard(
+        name="two that start one run at once collide on no index",
+        file="runs/sql/start.sql",
+        search="        ON CONFLICT DO NOTHING;\n",
+        replace="        ON CONFLICT (id) DO NOTHING;\n",
+        tests=(
+            f"{CARRYING}test_started_at_once.py::test_one_run_started_by_many_at_once_is_one_start_for_each_of_them",
+        ),
+    ),
+    Guard(
         name="taking one run wants a living holder",
         file=TAKE,
         search=f"{LIVING}    RETURN QUERY\n    UPDATE",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from liyagent.entry.a2a.begin import begin_once
 from liyagent.entry.a2a.caller import Asked
 from liyagent.entry.a2a.errors import NotCancelable
 from liyagent.entry.a2a.find import find_task
 from liyagent.entry.a2a.models import State, Task
 from liyagent.entry.a2a.wire import task_id_of
+from liyagent.entry.begin import begin_arrival
 from runs.errors import RunEnded, RunNotFound
 from runs.stop import stop_run
 
@@ -38,7 +38,7 @@ def _stop(task: Task, actor: str) -> None:
         stop_run(run_id=task.run_id, actor=actor, reason=REASON)
     except RunNotFound:
         # Received, and not started yet: a run that is stopped before its first step tells how it ended.
-        begin_once(task.run_id)
+        begin_arrival(task.run_id)
         task.refresh_from_db()
         _check(task)
         stop_run(run_id=task.run_id, actor=actor, reason=REASON)

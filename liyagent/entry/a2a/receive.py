@@ -11,7 +11,6 @@ from rest_framework.exceptions import Throttled
 
 from liyagent.access.keys import DatabaseNow
 from liyagent.core.canonical import digest
-from liyagent.entry.a2a.begin import begin_once
 from liyagent.entry.a2a.caller import Asked, mission_of, traceparent_of
 from liyagent.entry.a2a.card import open_agent
 from liyagent.entry.a2a.decide import check_open, decide_by, decision_in
@@ -23,6 +22,7 @@ from liyagent.entry.a2a.push import Wanted, keep_config, keep_later
 from liyagent.entry.a2a.tell import seal_message
 from liyagent.entry.a2a.wire import Message, message_of, object_of, task_id_of
 from liyagent.entry.arrive import Arriving, keep_arrival
+from liyagent.entry.begin import begin_arrival
 from liyagent.entry.models import Arrival
 from runs.guard import masked_start
 from runs.start import LONGEST_TASK
@@ -82,7 +82,7 @@ def _begun(asked: Asked, message: Message, context_id: str, wanted: Wanted | Non
     arrival = Arrival.objects.get(run_id=arrived.run_id)
     if arrival.body_digest != message.digest:
         raise BadParams("message.messageId was used before, of a message that said something else")
-    begin_once(arrived.run_id)
+    begin_arrival(arrived.run_id)
     found = Task.objects.filter(run_id=arrived.run_id).first()
     if found is None:
         raise NoSuchTask("it ended, and is kept no more", task=arrived.run_id)

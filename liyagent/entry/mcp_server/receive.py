@@ -14,8 +14,8 @@ from liyagent.agents.channels import ANY
 from liyagent.agents.models import Agent
 from liyagent.core.canonical import digest
 from liyagent.core.errors import BadInput
-from liyagent.entry.a2a.begin import begin_once
 from liyagent.entry.arrive import Arriving, arrive
+from liyagent.entry.begin import begin_arrival
 from liyagent.entry.mcp_server.asked import Asked
 from liyagent.entry.mcp_server.errors import CallKeyReused, NoSuchTool, TooManyOpen
 from liyagent.entry.models import Arrival, ArrivalState
@@ -67,7 +67,7 @@ def take_call(asked: Asked, taking: Taking) -> UUID:
         )
         if not arrived.is_new and not known.filter(body_digest=digest(words)).exists():
             raise CallKeyReused(run_id=arrived.run_id)
-        begin_once(arrived.run_id)
+        begin_arrival(arrived.run_id)
     return arrived.run_id
 
 

@@ -53,7 +53,7 @@ def test_what_was_received_and_not_started_yet_can_be_canceled(
     world: World, rpc: Rpc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("liyagent.entry.a2a.receive.begin_once", lambda _run_id: None)
+        patch.setattr("liyagent.entry.a2a.receive.begin_arrival", lambda _run_id: None)
         task = rpc.send()
     rpc.call("CancelTask", {"id": task["id"]})
     world.process().carry()

@@ -133,7 +133,7 @@ def test_a_message_whose_run_another_starts_at_the_same_moment_is_answered(
     other = rpc.send("other")
     params = {"message": message(), "configuration": {"returnImmediately": True}}
     with monkeypatch.context() as patch:
-        patch.setattr("liyagent.entry.a2a.receive.begin_once", lambda _run_id: None)
+        patch.setattr("liyagent.entry.a2a.receive.begin_arrival", lambda _run_id: None)
         task = rpc.call("SendMessage", params)["task"]
 
     def again() -> str:

@@ -200,7 +200,7 @@ def test_what_is_received_and_not_started_yet_is_submitted(
     """As where the process dies in between, or the database goes away."""
     world.model.steps = [says("done")]
     with monkeypatch.context() as patch:
-        patch.setattr("liyagent.entry.a2a.receive.begin_once", lambda _run_id: None)
+        patch.setattr("liyagent.entry.a2a.receive.begin_arrival", lambda _run_id: None)
         task = rpc.send()
     assert not Run.objects.exists()
     assert rpc.state(task["id"]) == "SUBMITTED"
