@@ -1,6 +1,6 @@
 """`python -m tests.bench`: what a step costs, each cell beside its floor in the same run (W1), and W2 to W6.
 
-`--only steps|long|kills|many|idle|sweep|verify` measures one of them, `--profile look|note` shows what a step's time goes to.
+`--only steps|long|kills|many|idle|sweep|verify|log` measures one of them, `--profile look|note` shows what a step's time goes to.
 Raw lines are kept under `.liyagent/bench`. Exit code 0 unless something could not be measured.
 """
 
@@ -23,6 +23,7 @@ from tests.bench.kills import kill_table, measure_kills
 from tests.bench.place import place
 from tests.bench.report import (
     idle_table,
+    log_table,
     long_table,
     many_table,
     step_table,
@@ -31,7 +32,7 @@ from tests.bench.report import (
 )
 
 ROUNDS = 3
-CELLS = ("steps", "long", "kills", "many", "idle", "sweep", "verify")
+CELLS = ("steps", "long", "kills", "many", "idle", "sweep", "verify", "log")
 
 
 def main(arguments: list[str]) -> int:
@@ -41,7 +42,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--profile", choices=["look", "note"], default="")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--events", type=int, default=0)
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, _stop)
     raw = ROOT / ".liyagent" / "bench" / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}.json"
@@ -74,6 +75,7 @@ def _measure(options: argparse.Namespace, *, logs: Path) -> dict[str, Any]:
         "idle": (lambda: _idle(logs), idle_table),
         "sweep": (lambda: _inside("sweep"), sweep_table),
         "verify": (lambda: _inside("verify", f"--events={options.events}"), verify_table),
+        "log": (lambda: _inside("log", f"--events={options.events}"), log_table),
     }
     for cell in [options.only] if options.only else CELLS:
         sys.stderr.write(f"measuring {cell}\n")

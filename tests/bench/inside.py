@@ -22,6 +22,8 @@ from django.conf import settings  # noqa: E402 - what follows wants the settings
 from django.core.management import call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 
+from tests.bench.big_log import EVENTS as EVENTS_OF_LOG  # noqa: E402
+from tests.bench.big_log import measure_log  # noqa: E402
 from tests.bench.counts import Counter  # noqa: E402
 from tests.bench.long_run import measure_long_run  # noqa: E402
 from tests.bench.many_runs import measure_many_runs  # noqa: E402
@@ -57,14 +59,16 @@ def many_runs() -> list[dict[str, Any]]:
 
 
 OTHERS = {"long": long_runs, "many": many_runs, "sweep": measure_sweep}
+# With how many events each is measured.
+RECORDS = {"verify": (measure_verify, EVENTS), "log": (measure_log, EVENTS_OF_LOG)}
 
 
 def main(arguments: list[str]) -> int:
     """Measure, or profile, and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.inside")
-    parser.add_argument("cell", choices=["nothing", "steps", *OTHERS, "verify"])
+    parser.add_argument("cell", choices=["nothing", "steps", *OTHERS, *RECORDS])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--events", type=int, default=EVENTS)
+    parser.add_argument("--events", type=int, default=0)
     parser.add_argument("--statements", action="store_true", help="pg_stat_statements is preloaded")
     parser.add_argument("--profile", choices=[READ, WRITE], default="")
     options = parser.parse_args(arguments)
@@ -77,8 +81,9 @@ def main(arguments: list[str]) -> int:
     if options.cell in OTHERS:
         sys.stdout.write(json.dumps(OTHERS[options.cell]()) + "\n")
         return 0
-    if options.cell == "verify":
-        sys.stdout.write(json.dumps(measure_verify(options.events)) + "\n")
+    if options.cell in RECORDS:
+        measure, usual = RECORDS[options.cell]
+        sys.stdout.write(json.dumps(measure(options.events or usual)) + "\n")
         return 0
     for tool in models:
         warm = Cell(name="warm", tool=tool, recording="metadata", runs=WARM_UP_RUNS, threads=1)
