@@ -87,18 +87,9 @@ def event_hash(
 ) -> bytes:
     """Return the hash of an event that follows one with the hash `previous`, over its stored text."""
     microseconds = (at - EPOCH) // MICROSECOND
-    fields = (
-        DOMAIN,
-        correlation_id,
-        number,
-        run_id,
-        microseconds,
-        kind,
-        mission,
-        recording,
-        content,
-    )
-    return hashlib.sha256(previous + SEPARATOR.join(map(str, fields)).encode()).digest()
+    it = SEPARATOR
+    text = f"{DOMAIN}{it}{correlation_id}{it}{number}{it}{run_id}{it}{microseconds}{it}{kind}{it}{mission}{it}{recording}{it}{content}"
+    return hashlib.sha256(previous + text.encode()).digest()
 
 
 @dataclass(slots=True)

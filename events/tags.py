@@ -15,9 +15,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 from uuid import UUID
 
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -27,6 +29,7 @@ DOMAIN = "liyagent/event-tag/v1"
 SEPARATOR = "\x1f"
 FINGERPRINT_BYTES, NUMBER_BYTES, MAC_BYTES = 4, 4, 16
 TAG_BYTES = FINGERPRINT_BYTES + 2 * NUMBER_BYTES + MAC_BYTES
+PARTS = struct.Struct(f">{FINGERPRINT_BYTES}sII{MAC_BYTES}s")
 # The attempt of what is written beside any: a person's decision, an end that nobody carried.
 BESIDE = 0
 
@@ -48,8 +51,7 @@ def record_key(master: bytes) -> RecordKey:
     return RecordKey(hashlib.sha256(secret).digest()[:FINGERPRINT_BYTES], secret)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tag:
+class Tag(NamedTuple):
     """A tag taken apart."""
 
     fingerprint: bytes
@@ -100,13 +102,7 @@ def read_tag(tag: bytes | memoryview[int]) -> Tag | None:
     data = bytes(tag)
     if len(data) != TAG_BYTES:
         return None
-    middle = FINGERPRINT_BYTES + NUMBER_BYTES
-    return Tag(
-        fingerprint=data[:FINGERPRINT_BYTES],
-        attempt=int.from_bytes(data[FINGERPRINT_BYTES:middle], "big"),
-        ordinal=int.from_bytes(data[middle : middle + NUMBER_BYTES], "big"),
-        mac=data[middle + NUMBER_BYTES :],
-    )
+    return Tag._make(PARTS.unpack(data))
 
 
 def is_of(
@@ -132,6 +128,16 @@ def record_keys(masters: Iterable[bytes]) -> list[RecordKey]:
     return [record_key(it) for it in masters]
 
 
-def _mac(secret: bytes, *facts: object) -> bytes:
-    text = SEPARATOR.join((DOMAIN, *map(str, facts))).encode()
-    return hmac.digest(secret, text, "sha256")[:MAC_BYTES]
+def _mac(
+    secret: bytes,
+    correlation_id: UUID,
+    run_id: UUID,
+    attempt: int,
+    ordinal: int,
+    kind: str,
+    mission: str,
+    content: str,
+) -> bytes:
+    it = SEPARATOR
+    text = f"{DOMAIN}{it}{correlation_id}{it}{run_id}{it}{attempt}{it}{ordinal}{it}{kind}{it}{mission}{it}{content}"
+    return hmac.digest(secret, text.encode(), "sha256")[:MAC_BYTES]

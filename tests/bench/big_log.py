@@ -144,7 +144,7 @@ def _pages(
         "mission: of one run": f"/api/missions/{unnamed}",
         "missions": "/api/missions?limit=200",
         "console: missions": "/admin/missions/mission/",
-        "  page 100": "/admin/missions/mission/?p=100",
+        "  page 40": "/admin/missions/mission/?p=40",
         "console: mission": f"/admin/mission/{MISSION}/",
         "audit": "/api/audit?limit=200",
         "  the next page": audit_later,
