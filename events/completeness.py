@@ -141,7 +141,7 @@ class Completeness:
             self.made[approval] = row.run_id
 
     def _check(self, run_id: UUID, run: Counted) -> None:
-        if run.is_told and not run.is_started:
+        if not run.is_started and (run.is_told or run.ended is not None):
             self._lack(run_id, "no_start")
         if run.ended is None:
             if run_id not in self.facts:

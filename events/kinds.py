@@ -61,8 +61,8 @@ KINDS: Mapping[str, Kind] = {
         _kind(
             "run.started",
             "a run began: its agent, the version of it, by which way and by whom",
-            {"agent": TEXT, "version": NUMBER, "entry": TEXT, "started_by": TEXT, "holder": TEXT}
-            | {"task": WORDS},
+            {"agent": TEXT, "version": NUMBER, "entry": TEXT, "started_by": TEXT, "holder": TEXT},
+            {"task": WORDS},
         ),
         _kind(
             "run.resumed",

@@ -6,6 +6,7 @@ from django.db import connection
 
 from liyagent.agents.models import Agent
 from liyagent.approvals.models import Approval, ApprovalStatus
+from liyagent.core.ids import new_id
 from liyagent.core.seal import tag_of
 from liyagent.providers.types import Finish, Message, ModelAnswer, ToolCall
 from runs.checkpoint import START, STEP, keyring, seal_head, sealer_of, started_as
@@ -16,7 +17,6 @@ from runs.errors import CheckpointBroken
 from runs.family import CHAIN
 from runs.file_call import intent_of
 from runs.hot import Counters
-from runs.ids import new_run_id
 from runs.marks import SealedMark, open_mark
 from runs.models import Call, Run, RunStatus
 
@@ -98,7 +98,7 @@ def ending_of_call(told: Message) -> Ending:
 def _run_of(approval: Approval, asked_in: Run) -> Run:
     agent = Agent.objects.filter(key=approval.agent_key).only("version").first()
     return Run(
-        id=new_run_id(),
+        id=new_id(),
         correlation_id=approval.correlation_id,
         parent_id=approval.run_id,
         loop=loop_of(approval.id),

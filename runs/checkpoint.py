@@ -36,6 +36,7 @@ class Checkpoint:
 
     `settled` are the last step's calls whose outcome is kept: without their rows they would be made again. `held` are the
     open marks of what was not sent: one that was reserved, and is put back to held, would be sent again.
+    `is_start_told`: that the run was started is told, or will be with the next write.
     """
 
     run: Run
@@ -51,6 +52,7 @@ class Checkpoint:
     config: int
     now: datetime
     now_at: float
+    is_start_told: bool
     timeline: int = 0
     open_marks: Places = field(default_factory=set)
     settled: Places = field(default_factory=set)
@@ -137,7 +139,8 @@ def sealer_of(run: Run) -> Sealer:
 class Stored:
     """What a resume needs of a run, as it was read in one round trip: sealed, and verified by nobody yet.
 
-    `calls` are those of the last step, and unsettled ones. `now` is the database's time, told at `now_at` here, and
+    `calls` are those of the last step, and unsettled ones. `last_told_step` is the step that the event log tells of last, 0
+    for none, and `is_start_told` whether it tells of the start. `now` is the database's time, told at `now_at` here, and
     `timeline` the one that it writes on, 0 where that cannot be told.
     """
 
@@ -148,6 +151,7 @@ class Stored:
     parts: list[tuple[int, str, bytes]]
     calls: list[Call]
     last_told_step: int
+    is_start_told: bool
     timeline: int = 0
 
 
@@ -156,11 +160,17 @@ LAST_CALLS = (
     "run_id = %s AND (fate = '' OR step >= (SELECT model_steps FROM runs_run WHERE id = %s))"
 )
 PARTS = "SELECT number, kind, sealed FROM runs_part WHERE run_id = %s ORDER BY number"
-LAST_TOLD_STEP = (
-    "SELECT content FROM events_runevent"
-    " WHERE correlation_id = (SELECT correlation_id FROM runs_run WHERE id = %s)"
-    " AND run_id = %s AND kind = 'step' ORDER BY number DESC LIMIT 1"
-)
+# Only who wrote something told something, and who told of a step had told of the start before.
+TOLD = """
+SELECT step.content, CASE WHEN r.sequence = 0 THEN false WHEN step.content IS NOT NULL THEN true ELSE EXISTS (
+        SELECT 1 FROM events_runevent e
+        WHERE e.correlation_id = r.correlation_id AND e.run_id = r.id AND e.kind = 'run.started') END
+    FROM runs_run r LEFT JOIN LATERAL (
+        SELECT e.content FROM events_runevent e
+        WHERE e.correlation_id = r.correlation_id AND e.run_id = r.id AND e.kind = 'step'
+        ORDER BY e.number DESC LIMIT 1) AS step ON true
+    WHERE r.id = %s
+"""
 
 
 def load(run_id: UUID, *, attempt: int, give_up: GiveUp) -> Stored:
@@ -170,7 +180,7 @@ def load(run_id: UUID, *, attempt: int, give_up: GiveUp) -> Stored:
             (_select(Run, "id = %s AND attempt = %s AND status = 'running'"), (run_id, attempt)),
             (_select(Call, LAST_CALLS), (run_id, run_id)),
             (PARTS, (run_id,)),
-            (LAST_TOLD_STEP, (run_id, run_id)),
+            (TOLD, (run_id,)),
             ("SELECT liyagent_config_version(), liyagent_now(), liyagent_timeline()", ()),
         ),
         give_up=give_up,
@@ -185,13 +195,16 @@ def load(run_id: UUID, *, attempt: int, give_up: GiveUp) -> Stored:
         now_at=now_at,
         parts=[(number, kind, sealed) for number, kind, sealed in parts],
         calls=[_row(Call, row) for row in calls],
-        last_told_step=_step_told(told[0][0]) if told else 0,
+        last_told_step=_step_told(told[0][0]),
+        is_start_told=told[0][1],
         timeline=config[0][2],
     )
 
 
-def _step_told(content: str) -> int:
-    """The step that an event tells of; one that tells of none is none of ours, and then more than any."""
+def _step_told(content: str | None) -> int:
+    """The step that an event tells of, 0 without one; one that tells of none is none of ours, and then more than any."""
+    if content is None:
+        return 0
     return whole_number(content_of(content).get("step")) or HIGHEST
 
 
@@ -247,6 +260,7 @@ def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
         config=stored.config,
         now=stored.now,
         now_at=stored.now_at,
+        is_start_told=stored.is_start_told,
         timeline=stored.timeline,
         open_marks=open_marks,
         settled=settled,

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from psycopg.types.json import Jsonb
 
+from liyagent.core.ids import new_id
 from liyagent.core.plain import clean_text
 from liyagent.core.seal import KeyMissing, SealBroken, tag_of
 from liyagent.gateway.outcome import Fate, Outcome, Payload, Verdict
@@ -32,10 +33,10 @@ from runs.file_call import intent_of
 from runs.finish import TRANSCRIPT
 from runs.guard import facts_of, masked_start
 from runs.hot import Counters
-from runs.ids import new_run_id
 from runs.in_doubt import UNKNOWN_TEXT
 from runs.marks import SealedMark
 from runs.models import Call, Run, RunStatus
+from runs.suspend import give_back
 
 logger = logging.getLogger(__name__)
 
@@ -174,15 +175,7 @@ def come_back(checkpoint: Checkpoint) -> HandedBack:
     rows = hot.ask(COME_BACK, (seconds, run.id, run.attempt), give_up=checkpoint.give_up)
     if not rows:
         raise LostLease(run_id=run.id, attempt=run.attempt)
-    hot.release(
-        checkpoint.next_fence(),
-        seal=checkpoint.head_seal(),
-        is_handover=False,
-        until_settled=True,
-        events=checkpoint.events.taken(),
-        give_up=checkpoint.give_up,
-    )
-    return HandedBack()
+    return give_back(checkpoint, until_settled=True)
 
 
 def _refusal(agent: AgentNow | None, key: str) -> str:
@@ -194,7 +187,7 @@ def _refusal(agent: AgentNow | None, key: str) -> str:
 def _child_of(parent: Run, agent: AgentNow, *, key: str) -> Run:
     return Run(
         # Above its parent's, so that whoever locks heads in the order of their ids locks parents first.
-        id=new_run_id(above=parent.id),
+        id=new_id(above=parent.id),
         correlation_id=parent.correlation_id,
         parent_id=parent.id,
         loop=key,

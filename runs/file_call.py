@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 from liyagent.approvals.digests import approval_digest, ceiling_of
 from liyagent.approvals.words import FORMAT, WORDS
 from liyagent.core.canonical import digest
+from liyagent.core.ids import new_id
 from liyagent.gateway.active import active_policy
 from liyagent.gateway.call import prepare
 from liyagent.gateway.outcome import Fate, Outcome, Payload, Verdict
@@ -18,7 +19,6 @@ from runs import hot
 from runs.checkpoint import Checkpoint, keyring
 from runs.ending import HandedBack
 from runs.family import chain_of
-from runs.ids import new_run_id
 from runs.keys import approved_call_key, intent_digest
 from runs.marks import SealedMark, seal_outcome
 from runs.models import Intent
@@ -54,7 +54,7 @@ def file_call(
     very call that `why_stale` says no longer stands. Raises `HandedBack` where the run waits, `LostLease`.
     """
     call = verdict.call
-    approval, place = new_run_id(), (step, call.index)
+    approval, place = new_id(), (step, call.index)
     payload = prepare(call, approved_call_key(approval))
     waits = call.asker.may_wait
     if not waits and replaces is None and _open_requests(checkpoint) >= MOST_OPEN:

@@ -12,10 +12,11 @@ from liyagent.core.metrics import RUNS_ENDED
 from liyagent.providers.types import Message, Role
 from liyagent.telemetry.spans import run_span
 from runs import hot
-from runs.checkpoint import Checkpoint, counters_of, sealer_of, started_as
+from runs.checkpoint import Checkpoint, Stored, counters_of, sealer_of, started_as
 from runs.endings import EndError
 from runs.event_buffer import event_buffer
 from runs.models import Run, RunStatus
+from runs.tell_start import add_start
 
 TRANSCRIPT = "transcript"
 FULL = Recording.FULL.value
@@ -73,12 +74,19 @@ def end_run(
 
 
 def end_unopened(
-    run: Run, *, reason: str, error: EndError, status: RunStatus = RunStatus.FAILED
+    stored: Stored,
+    *,
+    holder: str,
+    reason: str,
+    error: EndError,
+    status: RunStatus = RunStatus.FAILED,
 ) -> None:
     """End a run whose checkpoint is not, or cannot be, opened: nothing of it is sent, no vendor is touched."""
-    conf = settings.LIYAGENT
+    conf, run = settings.LIYAGENT, stored.run
     # Nobody carries it: what was told in this attempt, if anything was, is not known here.
     events = event_buffer(run)
+    if not stored.is_start_told:
+        add_start(events, run, holder=holder)
     events.add(
         "run.ended",
         status=status.value,

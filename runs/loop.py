@@ -17,7 +17,6 @@ from django.db import DatabaseError
 
 from liyagent.core.errors import BadInput
 from liyagent.core.metrics import STEPS
-from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.gateway.active import active_policy
 from liyagent.gateway.call import make_call
 from liyagent.gateway.contracts import contracts_for
@@ -41,31 +40,30 @@ from runs.approved_run import ending_of_call, is_approved_run
 from runs.ask import NotAsked, ask_model
 from runs.authority import AgentNow, agent_now, refusal_of, refusal_on_resume
 from runs.caps import check_calls, check_steps, check_time
-from runs.checkpoint import Checkpoint, Stored, open_checkpoint
+from runs.checkpoint import Checkpoint, Stored
 from runs.conversation import Pending, messages_of, pending_of, result_message
 from runs.delegate import answer_of_child
 from runs.dispatch import ToJudgeAgain, answer_held, scope_for
 from runs.ending import Ending, HandedBack, MayNotGoOn, ending_of, failed
 from runs.endings import EndError
-from runs.errors import CheckpointBroken
 from runs.family import asker_of, chain_of, family_if_any, family_of, refusal_above
-from runs.finish import end_run, end_unopened
-from runs.guard import ACTION as GUARDED
-from runs.guard import Given, screen_answer, screen_given, tell_given
+from runs.finish import end_run
+from runs.guard import screen_answer, screen_given, tell_given
 from runs.hooking import Hooks
 from runs.hot import Counters
 from runs.in_doubt import Settlement
 from runs.models import Call as MarkedCall
 from runs.models import RunStatus
+from runs.opening import opened
 from runs.requested import requested_call
 from runs.resume import Left, left_by, record_resume
 from runs.scope import RunScope
 from runs.step import asked_for, count_step, tell_step, write_step
+from runs.suspend import give_back
+from runs.tell_start import tell_start
 from runs.waited import seconds_waited
 
 logger = logging.getLogger(__name__)
-
-MOST_LOSSES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,33 +85,8 @@ def carry_run(stored: Stored, carrier: Carrier) -> None:
 
 
 def _carry(stored: Stored, carrier: Carrier) -> None:
-    run = stored.run
-    if run.losses > MOST_LOSSES:
-        reason = (
-            f"lost {run.losses} times, more than {MOST_LOSSES}: it may be what ends its processes"
-        )
-        end_unopened(run, reason=reason, error=EndError.LOST)
-        return
-    if not run.is_written_ahead and run.sequence:
-        reason = "its process ended, and it was not written ahead (TICKETIQ_CRASH_RESUME_ENTRIES)"
-        error = EndError.NOT_WRITTEN_AHEAD
-        end_unopened(run, status=RunStatus.INTERRUPTED, reason=reason, error=error)
-        return
-    try:
-        checkpoint = open_checkpoint(stored, give_up=carrier.give_up)
-    except KeyMissing:
-        if not run.stop_requested:
-            raise
-        reason = hot.stopped_by(run.id, give_up=carrier.give_up)
-        end_unopened(run, status=RunStatus.STOPPED, reason=reason, error=EndError.STOPPED)
-        return
-    except (SealBroken, CheckpointBroken) as error:
-        logger.error("checkpoint does not verify: %s", error)
-        end_unopened(
-            run,
-            reason=f"its checkpoint does not verify: {error}",
-            error=EndError.CHECKPOINT_BROKEN,
-        )
+    checkpoint = opened(stored, holder=carrier.holder, give_up=carrier.give_up)
+    if checkpoint is None:
         return
     attempt = Attempt(checkpoint, carrier)
     try:
@@ -148,7 +121,9 @@ class Attempt:
         agent = self._agent()
         # The run of an approved call goes on with what another was asked.
         is_resume = self.run.attempt > 1 or is_approved_run(self.run)
-        if is_resume and (refusal := self._refusal_on_resume(agent)):
+        # A way in is permitted by the agent that was asked there; who hands work down stands within.
+        is_below = bool(self.chain)
+        if is_resume and (refusal := refusal_on_resume(self.run, agent, is_handed_down=is_below)):
             raise MayNotGoOn(failed(*refusal))
         pending = pending_of(self.checkpoint.parts)
         messages = messages_of(self.checkpoint.parts, instructions=agent.instructions)
@@ -156,8 +131,7 @@ class Attempt:
             # It was given our own words, and no model reads them.
             agent = replace(agent, guardrails={})
         given = screen_given(self.checkpoint.parts[0], agent, messages)
-        if self.checkpoint.sequence == 0:
-            self._tell_start(given)
+        tell_start(self.checkpoint, holder=self.carrier.holder, given=given)
         tell_given(self.checkpoint, given)
         self.messages = given.messages
         self.kept = len(messages)
@@ -176,39 +150,20 @@ class Attempt:
             self._make_calls(pending)
             STEPS.observe(time.monotonic() - began)
 
-    def _tell_start(self, given: Given) -> None:
-        """Once a run: by the attempt before whose writes there were none."""
-        words, digest = self.checkpoint.events.words, self.checkpoint.events.digest
-        self.checkpoint.events.add(
-            "run.started",
-            agent=self.run.agent_key,
-            version=self.run.agent_version,
-            entry=self.run.entry,
-            started_by=self.run.started_by,
-            holder=self.carrier.holder,
-            task=words(given.task) if given.refused is None else digest(given.task),
-        )
-        for facts in self.checkpoint.parts[0].get("guarded", ()):
-            self.checkpoint.events.add(GUARDED, **facts)
-
     def _resume(self, pending: Pending | None) -> None:
         """Settle what the attempt before left, having told how before anything is done."""
         with span(Kind.RESUME) if self.run.attempt > 1 else NOTHING as told:
-            if pending is None:
-                self._record(told, left=[], step=0)
-                return
-            scope = self._scope(pending)
-            verdicts = [judge(call, self._policy()) for call in self._calls(pending)]
-            left = left_by(scope, verdicts)
-            self._record(told, left=left, step=pending.step)
+            left: list[Left] = []
+            if pending is not None:
+                scope = self._scope(pending)
+                left = left_by(scope, [judge(it, self._policy()) for it in self._calls(pending)])
+            if told:
+                told.tell(losses=self.run.losses, cause=self.run.last_loss, left=len(left))
+            step = pending.step if pending is not None else 0
+            record_resume(self.checkpoint, left, step=step, holder=self.carrier.holder)
         for it in left:
             with _call_span(it.verdict.call):
                 self._settle_left(scope, it)
-
-    def _record(self, told: Telling, *, left: list[Left], step: int) -> None:
-        if told:
-            told.tell(losses=self.run.losses, cause=self.run.last_loss, left=len(left))
-        record_resume(self.checkpoint, left, step=step, holder=self.carrier.holder)
 
     def _settle_left(self, scope: RunScope, left: Left) -> None:
         call = left.verdict.call
@@ -270,21 +225,10 @@ class Attempt:
         """A read-back waits, without a thread, until no earlier attempt can send any more (ruling 6)."""
         until = self.run.settle_after
         if until is not None and hot.database_now(self.carrier.give_up) < until:
-            self._release(is_handover=False, until_settled=True)
+            raise give_back(self.checkpoint, until_settled=True)
 
-    def _release(self, *, is_handover: bool, until_settled: bool) -> None:
-        checkpoint = self.checkpoint
-        if is_handover:
-            checkpoint.events.add("run.handed_over", holder=self.carrier.holder)
-        hot.release(
-            checkpoint.next_fence(),
-            seal=checkpoint.head_seal(),
-            is_handover=is_handover,
-            until_settled=until_settled,
-            events=checkpoint.events.taken(),
-            give_up=self.carrier.give_up,
-        )
-        raise HandedBack
+    def _handed_over(self) -> HandedBack:
+        return give_back(self.checkpoint, until_settled=False, handed_over_by=self.carrier.holder)
 
     def _make_calls(self, pending: Pending) -> None:
         """Carry out the step's calls in order."""
@@ -322,7 +266,7 @@ class Attempt:
                 Ending(status=RunStatus.STOPPED, reason=reason, error=EndError.STOPPED)
             )
         if self.carrier.hand_over():
-            self._release(is_handover=True, until_settled=False)
+            raise self._handed_over()
         agent = self._agent()
         now = self.checkpoint.database_time()
         self._check_time(agent, started=self.run.created_at, now=now)
@@ -356,10 +300,6 @@ class Attempt:
             raise MayNotGoOn(failed(*(refusal or (EndError.AGENT_GONE, ""))))
         # It was started as one that does not wait: there is nothing stored that it could come back from.
         return agent if self.run.is_written_ahead else replace(agent, may_wait=False)
-
-    def _refusal_on_resume(self, agent: AgentNow) -> tuple[EndError, str] | None:
-        # A way in is permitted by the agent that was asked there; who hands work down stands within.
-        return refusal_on_resume(self.run, agent, is_handed_down=bool(self.chain))
 
     def _asker(self, agent: AgentNow) -> Asker:
         """What the gates know of the agent and the run, bound by those who handed it the work."""
@@ -399,9 +339,8 @@ class Attempt:
                 asking.tell(operation="chat", model=agent.model, provider=agent.provider)
             try:
                 answer = self._answer(agent)
-            except NotAsked:
-                self._release(is_handover=True, until_settled=False)
-                raise
+            except NotAsked as handed_over:
+                raise self._handed_over() from handed_over
             except (ModelUnavailable, ModelRejected, BadInput) as error:
                 is_for_now = isinstance(error, ModelUnavailable)
                 code = EndError.MODEL_UNAVAILABLE if is_for_now else EndError.MODEL_REJECTED
@@ -473,6 +412,7 @@ class Attempt:
 
     def end(self, ending: Ending) -> None:
         """End the run, wherever it stands."""
+        tell_start(self.checkpoint, holder=self.carrier.holder)
         end_run(
             self.checkpoint,
             status=ending.status,

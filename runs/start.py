@@ -11,6 +11,7 @@ from uuid import UUID
 from liyagent.agents.channels import is_open
 from liyagent.agents.errors import AgentUnknown, ChannelClosed
 from liyagent.core.errors import BadInput, LiyagentError
+from liyagent.core.ids import new_id
 from liyagent.core.plain import clean_text
 from liyagent.core.seal import tag_of
 from runs.authority import AgentNow, agent_now, newest_config
@@ -20,7 +21,6 @@ from runs.conversation import start_part
 from runs.errors import AgentContained, NotStarted, StartKeyReused
 from runs.guard import facts_of, masked_start
 from runs.hot import Counters
-from runs.ids import new_run_id
 from runs.models import ROOT_LOOP, Run, StartKey
 from runs.wake import tell_queued
 from runs.written_ahead import is_written_ahead
@@ -72,7 +72,7 @@ def start_run(
     task = clean_text(task)
     turns = _turns(history or [])
     _check_task(task)
-    run_id = run_id or new_run_id()
+    run_id = run_id or new_id()
     config = newest_config() or current_config()
     for _ in range(MOST_LOOKS):
         agent = _agent(agent_key, entry, config=config)

@@ -1,4 +1,4 @@
-"""A run that waits for something holds no thread and no lease, and is woken through the one door (ruling 39)."""
+"""A run that waits, or is given back, holds no thread and no lease; what waits is woken through the one door (ruling 39)."""
 
 from __future__ import annotations
 
@@ -18,4 +18,25 @@ def go_on_waiting(checkpoint: Checkpoint, *, wakes: int) -> HandedBack:
     values = (fence.run_id, fence.attempt, fence.sequence, checkpoint.head_seal(), wakes)
     rows = hot.ask(WAIT, (*values, *checkpoint.events.taken()), give_up=checkpoint.give_up)
     hot.told_of(rows, fence)
+    return HandedBack()
+
+
+def give_back(
+    checkpoint: Checkpoint, *, until_settled: bool, handed_over_by: str = ""
+) -> HandedBack:
+    """Put a run back into the queue without a loss, and return what ends its attempt.
+
+    At once, by the holder that drains (`handed_over_by`), or `until_settled`, once no earlier attempt can send any more.
+    Raises `LostLease`.
+    """
+    if handed_over_by:
+        checkpoint.events.add("run.handed_over", holder=handed_over_by)
+    hot.release(
+        checkpoint.next_fence(),
+        seal=checkpoint.head_seal(),
+        is_handover=bool(handed_over_by),
+        until_settled=until_settled,
+        events=checkpoint.events.taken(),
+        give_up=checkpoint.give_up,
+    )
     return HandedBack()

@@ -11,10 +11,10 @@ from django.db import connection, transaction
 from psycopg.types.json import Jsonb
 
 from liyagent.core.errors import BadInput
+from liyagent.core.ids import new_id
 from liyagent.leases.own import OWN
 from missions.context import current_stamp
 from runs.checkpoint import keyring
-from runs.ids import new_run_id
 from runs.models import CHECKPOINT_FORMAT
 
 ARRIVAL = "arrival"
@@ -94,7 +94,7 @@ def keep_arrival(arriving: Arriving) -> Arrived:
             f"the delivery's id has {len(arriving.delivery_id)} characters; "
             f"it wants 1 to {LONGEST_DELIVERY_ID}"
         )
-    run_id = new_run_id()
+    run_id = new_id()
     state = "skipped" if arriving.skipped else "received"
     with connection.cursor() as cursor:
         cursor.execute(RECEIVE, _row(arriving, run_id, state))

@@ -12,10 +12,10 @@ from django.test.utils import CaptureQueriesContext
 
 from liyagent.agents.models import Agent
 from liyagent.audit.record import record
+from liyagent.core.ids import new_id
 from liyagent.core.paging import write_cursor
 from missions.timeline import SOURCES
 from runs import timeline as runs_timeline
-from runs.ids import new_run_id
 from runs.models import Run
 from tests.databases import FreshDatabase
 from tests.flows.conftest import READER, Api, api_of, make_user
@@ -233,7 +233,7 @@ def test_a_page_asks_as_much_of_a_long_mission_as_of_a_short_one(
     at = Run.objects.get().created_at
     Run.objects.bulk_create(
         Run(
-            id=new_run_id(), correlation_id=uuid4(), agent_key="triage", agent_version=1, entry="api", mission="INC-1",
+            id=new_id(), correlation_id=uuid4(), agent_key="triage", agent_version=1, entry="api", mission="INC-1",
             recording="metadata", key_id="k", seal=b"", created_at=at + timedelta(seconds=it),
         ) for it in range(50)
     )  # fmt: skip

@@ -30,6 +30,7 @@ from tests.guards.record import RECORD
 from tests.guards.roles import ROLE_GUARDS
 from tests.guards.run_page import RUN_PAGE_GUARDS
 from tests.guards.seals import SEAL_GUARDS
+from tests.guards.starts import TOLD_STARTS
 from tests.guards.taking_over import TAKING_OVER
 from tests.guards.teams import TEAMS
 from tests.guards.tool_guards import TOOL_GUARDS
@@ -467,6 +468,7 @@ END $$;
             f"{CARRYING}test_write_ahead.py::test_when_a_call_reaches_its_vendor_all_that_a_resume_needs_is_stored",
         ),
     ),
+    *TOLD_STARTS,
     *JUDGING,
     *AHEAD,
     *DOUBTS,

@@ -92,9 +92,9 @@ KEEPING: tuple[Guard, ...] = (
     ),
     Guard(
         name="a refused task stands in no event",
-        file="runs/loop.py",
-        search="task=words(given.task) if given.refused is None else digest(given.task)",
-        replace="task=words(given.task)",
+        file="runs/tell_start.py",
+        search="events.words(given.task) if given.refused is None else events.digest(given.task)",
+        replace="events.words(given.task)",
         tests=(
             f"{GUARDRAILS}test_a_refused_task_stands_nowhere_in_the_events_of_a_run_recorded_in_full",
         ),

@@ -14,6 +14,7 @@ from liyagent.agents.channels import is_open
 from liyagent.agents.errors import AgentUnknown, ChannelClosed
 from liyagent.audit.record import record
 from liyagent.core.errors import BadInput
+from liyagent.core.ids import new_id
 from liyagent.core.paging import (
     PAGING,
     Page,
@@ -28,7 +29,6 @@ from liyagent.entry.copilot.errors import ConversationUnknown
 from liyagent.entry.copilot.models import Conversation, Turn
 from runs.authority import AgentNow, agent_now
 from runs.begin import current_config
-from runs.ids import new_run_id
 
 WAY = "copilot"
 LONGEST_TITLE = 200
@@ -61,7 +61,7 @@ def begin_conversation(
     empty = Conversation.objects.filter(owner=person.username, turns=0).order_by()
     if empty.values("pk")[:MOST_EMPTY].count() >= MOST_EMPTY:
         raise Throttled(wait=LATER_SECONDS)
-    conversation_id = new_run_id()
+    conversation_id = new_id()
     with transaction.atomic(durable=True):
         found = Conversation.objects.create(
             id=conversation_id,

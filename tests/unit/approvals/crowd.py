@@ -17,10 +17,10 @@ from liyagent.approvals.digests import digest_of
 from liyagent.approvals.models import Approval
 from liyagent.core.canonical import digest
 from liyagent.core.errors import LiyagentError
+from liyagent.core.ids import new_id
 from liyagent.gateway.outcome import Payload
 from runs.checkpoint import keyring, sealer_of
 from runs.file_call import intent_of, seal_words
-from runs.ids import new_run_id
 from runs.keys import approved_call_key
 from runs.marks import SealedMark
 from runs.models import Call, Run
@@ -37,7 +37,7 @@ def add_requests(
     is_ended = status == "answered"
     runs = [
         Run(
-            id=(run_id := new_run_id()),
+            id=(run_id := new_id()),
             correlation_id=run_id,
             agent_key="triage",
             agent_version=1,
@@ -102,7 +102,7 @@ def _payload(approval_id: UUID) -> Payload:
 
 
 def _request_of(run: Run, *, run_waits: bool) -> Approval:
-    now, approval_id = timezone.now(), new_run_id()
+    now, approval_id = timezone.now(), new_id()
     parts: dict[str, Any] = {
         "server": "v",
         "tool": "keyed",
@@ -157,7 +157,7 @@ def _held(run: Run, request: Approval) -> Call:
         key_window_seconds=60,
         intent_digest=intent_of(payload),
         attempt=1,
-        holder=new_run_id(),
+        holder=new_id(),
         marked_at=run.created_at,
         deadline=run.created_at,
         sealed=mark.seal(sealer_of(run), step=1, index=0),

@@ -58,6 +58,7 @@ def asked(world: World, tool: str = "keyed") -> tuple[Run, Approval]:
 
 
 @pytest.mark.promise("CR-29")
+@pytest.mark.promise("EV-01")
 @pytest.mark.field("FL-52")
 @pytest.mark.parametrize("tool", ["keyed", "readable", "blind"])
 @pytest.mark.parametrize("point", POINTS)
@@ -79,6 +80,8 @@ def test_the_call_is_made_once_at_the_most_wherever_its_process_dies(
     assert (Approval.objects.count(), the_request().status) == (1, "consumed")
     assert Run.objects.count() == 2
     assert len(going_on.model.asked) == 2
+    told = [it.kind for it in going_on.events(made)]
+    assert (told[0], told[-1], told.count("run.started")) == ("run.started", "run.ended", 1)
 
 
 @pytest.mark.promise("CR-17")

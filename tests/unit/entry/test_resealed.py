@@ -12,6 +12,7 @@ from django.db.models import BinaryField, Model
 from pytest_django import Settings
 
 from liyagent.approvals.models import Approval
+from liyagent.core.ids import new_id
 from liyagent.core.seal import KeyMissing
 from liyagent.entry.a2a.models import PushConfig, Task
 from liyagent.entry.a2a.push import CREDENTIALS, secrets_of
@@ -23,7 +24,6 @@ from liyagent.entry.copilot.words import asked_in, seal_asked
 from liyagent.entry.models import Arrival
 from liyagent.transcripts.models import Transcript
 from runs.checkpoint import keyring
-from runs.ids import new_run_id
 from runs.models import CHECKPOINT_FORMAT, Call, Part, Run
 from runs.reseal import reseal
 from runs.sealed_rows import SEALED_ROWS
@@ -62,7 +62,7 @@ def kept(world: World) -> dict[str, Any]:
     """One row of each way, sealed with the key of now."""
     arrived = arrive(Arriving(way="webhook", source="pager", delivery_id="d-1", agent_key="triage", started_by="ops", words={"task": "look"}))  # fmt: skip
     now = Arrival.objects.get().received_at
-    run_id, ring = new_run_id(), keyring()
+    run_id, ring = new_id(), keyring()
     sealed, key_id = seal_message(run_id, [{"text": "hello"}])
     task = Task.objects.create(
         run_id=run_id, agent_key="triage", owner="bob", context_id="c", message_id="m", sealed=sealed, key_id=key_id,
@@ -75,7 +75,7 @@ def kept(world: World) -> dict[str, Any]:
         sealed=sealer.seal(secrets, kind=CREDENTIALS, number=0), key_id=ring.newest, created_at=now,
     )  # fmt: skip
     conversation = Conversation.objects.create(
-        id=new_run_id(),
+        id=new_id(),
         owner="ann",
         agent_key="triage",
         mission="m",
@@ -83,7 +83,7 @@ def kept(world: World) -> dict[str, Any]:
         changed_at=now,
     )
     for number in (1, 2):
-        turn_id = new_run_id()
+        turn_id = new_id()
         sealed, key_id = seal_asked(turn_id, "what now")
         Turn.objects.create(
             conversation=conversation, number=number, run_id=turn_id, sealed=sealed if number == 1 else None,

@@ -217,6 +217,14 @@ def test_events_of_releases_before_tags_are_let_be_as_far_as_the_head_says() -> 
     assert reason(verdict(events, head=head_of(events, untagged=1), facts=OPEN)) == (2, "untagged")
 
 
+@pytest.mark.promise("EV-01")
+def test_a_run_of_which_an_end_alone_is_told_has_no_start() -> None:
+    it = Writer()
+    it.write("run.ended", {"status": "failed", "steps": 0})
+    found = verdict(hashed(it.events), facts=(RunFacts(run_id=RUN, is_ended=True),))
+    assert (found.is_intact, lacks(found)) == (True, ["no_start"])
+
+
 @pytest.mark.promise("EV-02")
 def test_what_was_written_before_tags_stands_before_all_that_has_one() -> None:
     """Else whoever can change a head would only have to say that all of it is old."""

@@ -11,7 +11,7 @@ from django.db import connection
 from psycopg.errors import UniqueViolation
 
 from liyagent.audit.models import AuditRow
-from runs.ids import new_run_id
+from liyagent.core.ids import new_id
 from runs.models import Run
 from runs.start import Started, start_run
 from tests.unit.runs.carrying.conftest import World
@@ -32,7 +32,7 @@ def start(run_id: UUID, start_key: str = "") -> Started:
 def test_one_run_started_by_many_at_once_is_one_start_for_each_of_them(
     world: World, key: str
 ) -> None:
-    ids = [new_run_id() for _ in range(ROUNDS)]
+    ids = [new_id() for _ in range(ROUNDS)]
     together = Barrier(THREADS)
 
     def all_of_them(_thread: int) -> list[Started]:
@@ -57,12 +57,12 @@ def test_one_run_started_by_many_at_once_is_one_start_for_each_of_them(
 
 
 def test_a_run_whose_place_in_its_chain_is_another_runs_is_not_started(world: World) -> None:
-    first = Run.objects.get(id=start(new_run_id()).run_id)
+    first = Run.objects.get(id=start(new_id()).run_id)
     with pytest.raises(UniqueViolation) as told:
         world.sql(
             "SELECT liyagent_start(%s, %s, NULL, %s, %s, 1, 'api', '', '', 'ops', 'metadata', 1::smallint, 'k1', %s, %s,"
             " ''::bytea, '{}', '[]', liyagent_config_version(), '', '')",
-            new_run_id(), first.correlation_id, first.loop, first.agent_key, b"", b"",
+            new_id(), first.correlation_id, first.loop, first.agent_key, b"", b"",
         )  # fmt: skip
     assert told.value.diag.constraint_name == "runs_one_child_per_delegation"
     assert Run.objects.count() == 1
