@@ -78,16 +78,11 @@ class Tagger:
         """
         ordinal = self.ordinal if self.attempt else int.from_bytes(os.urandom(NUMBER_BYTES), "big")
         self.ordinal += 1
-        mac = _mac(
-            self.key.secret,
-            self.correlation_id,
-            self.run_id,
-            self.attempt,
-            ordinal,
-            kind,
-            self.mission,
-            content,
+        chain, run, mission, it = self.correlation_id, self.run_id, self.mission, SEPARATOR
+        text = (
+            f"{chain}{it}{run}{it}{self.attempt}{it}{ordinal}{it}{kind}{it}{mission}{it}{content}"
         )
+        mac = _mac(self.key.secret, text)
         tag = (
             self.key.fingerprint
             + self.attempt.to_bytes(NUMBER_BYTES, "big")
@@ -119,8 +114,9 @@ def is_of(
     named = [it for it in keys if it.fingerprint == tag.fingerprint]
     if not named:
         return None
-    facts = (correlation_id, run_id, tag.attempt, tag.ordinal, kind, mission, content)
-    return any(hmac.compare_digest(tag.mac, _mac(it.secret, *facts)) for it in named)
+    it = SEPARATOR
+    text = f"{correlation_id}{it}{run_id}{it}{tag.attempt}{it}{tag.ordinal}{it}{kind}{it}{mission}{it}{content}"
+    return any(hmac.compare_digest(tag.mac, _mac(key.secret, text)) for key in named)
 
 
 def record_keys(masters: Iterable[bytes]) -> list[RecordKey]:
@@ -128,16 +124,5 @@ def record_keys(masters: Iterable[bytes]) -> list[RecordKey]:
     return [record_key(it) for it in masters]
 
 
-def _mac(
-    secret: bytes,
-    correlation_id: UUID,
-    run_id: UUID,
-    attempt: int,
-    ordinal: int,
-    kind: str,
-    mission: str,
-    content: str,
-) -> bytes:
-    it = SEPARATOR
-    text = f"{DOMAIN}{it}{correlation_id}{it}{run_id}{it}{attempt}{it}{ordinal}{it}{kind}{it}{mission}{it}{content}"
-    return hmac.digest(secret, text.encode(), "sha256")[:MAC_BYTES]
+def _mac(secret: bytes, text: str) -> bytes:
+    return hmac.digest(secret, f"{DOMAIN}{SEPARATOR}{text}".encode(), "sha256")[:MAC_BYTES]
