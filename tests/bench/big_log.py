@@ -23,16 +23,15 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from events.chain import genesis_hash
 from events.checking import Asked, Finding, Looked
 from events.purge import Purged, purge_events, purgeable_events
 from events.seal_heads import DUE, due_values, seal_due
 from events.verify_chains import check_chains
-from liyagent.core.ids import new_id
 from liyagent.operation.questions import QUESTIONS
 from runs.rounds import Round, due_of
 from tests.bench.asking import asked, blocks_of
 from tests.bench.filling import write_audit, write_chains
+from tests.bench.flushing import APPEND, Flusher
 from tests.bench.telling import AGENT, MISSION
 
 EVENTS, STEPS = 2_000_000, (20_000, 200_000, 2_000_000)
@@ -40,7 +39,6 @@ OF_A_RUN, OF_A_LONG_RUN = 20, 2_000
 MOST_AUDIT = 2_000_000
 FLUSHES = 100
 HEADS_SEALED, EVENTS_PURGED, VERIFY_SECONDS = 100_000, 200_000, 400
-APPEND = "SELECT liyagent_append_events(%s, %s, 'm', 'full', ARRAY['step', 'tool.call'], ARRAY['{}', '{}'])"
 SOME_HEADS = "UPDATE events_eventhead SET is_unsealed = true WHERE correlation_id IN (SELECT correlation_id FROM events_eventhead WHERE NOT is_unsealed ORDER BY correlation_id DESC LIMIT %s)"
 TABLES = (
     "events_runevent",
@@ -167,23 +165,11 @@ def _pages(
 
 
 def _flushes(database: psycopg.Connection[Any]) -> dict[str, float]:
-    """Two events appended to a chain of their own; its events bear no tag and no row is of it."""
-    head = new_id()
-    database.execute(
-        "INSERT INTO events_eventhead (correlation_id, count, hash) VALUES (%s, 0, %s)",
-        [head, genesis_hash(head)],
-    )
-    took = []
-    for _ in range(FLUSHES):
-        began = time.monotonic()
-        database.execute(APPEND, [head, head])
-        took.append((time.monotonic() - began) * 1000)
-    hit, read = blocks_of(APPEND, [head, head])
-    database.execute(
-        "UPDATE events_eventhead SET untagged = count, is_unsealed = false WHERE correlation_id = %s",
-        [head],
-    )
-    return {"ms": statistics.median(took), "statements": 1, "hit": hit, "read": read}  # fmt: skip
+    flusher = Flusher(database)
+    took = [flusher.milliseconds() for _ in range(FLUSHES)]
+    hit, read = blocks_of(APPEND, flusher.values())
+    flusher.leave()
+    return {"ms": statistics.median(took), "statements": 1, "hit": hit, "read": read}
 
 
 def _scrape() -> dict[str, float]:
