@@ -30,7 +30,7 @@ from events.verify_chains import check_chains
 from liyagent.operation.questions import QUESTIONS
 from runs.rounds import Round, due_of
 from tests.bench.asking import asked, blocks_of
-from tests.bench.filling import write_audit, write_chains
+from tests.bench.filling import WRITERS, write_audit, write_chains
 from tests.bench.flushing import APPEND, Flusher
 from tests.bench.telling import AGENT, MISSION
 
@@ -80,7 +80,7 @@ def _long_run(database: psycopg.Connection[Any]) -> UUID:
 
 def _grow(database: psycopg.Connection[Any], before: int, size: int) -> None:
     more = size - (before or OF_A_LONG_RUN)
-    write_chains(settings.LIYAGENT.database_url, more // OF_A_RUN, length=OF_A_RUN)
+    write_chains(settings.LIYAGENT.database_url, more // OF_A_RUN, length=OF_A_RUN, writers=WRITERS)
     rows = min(size, MOST_AUDIT) - min(before, MOST_AUDIT)
     if rows:
         write_audit(database, rows)

@@ -68,21 +68,22 @@ class Share:
     length: int
 
 
-def write_chains(url: str, chains: int, *, length: int) -> None:
+def write_chains(url: str, chains: int, *, length: int, writers: int = 1) -> None:
     """Write so many chains of one ended run each, which began one after the other within the last 400 days.
 
     A quarter of them is of the mission `MISSION`, a quarter of missions of ten runs each; nobody named those of the others.
+    More than one of `writers` is a process of its own.
     """
-    if chains < CHAINS_AT_ONCE:
-        _write(Share(url=url, first=0, last=chains, of=chains, length=length))
-        return
-    connection.close()
-    edges = [chains * it // WRITERS for it in range(WRITERS + 1)]
+    edges = [chains * it // writers for it in range(writers + 1)]
     shares = [
         Share(url=url, first=first, last=last, of=chains, length=length)
         for first, last in pairwise(edges)
     ]
-    with multiprocessing.get_context("fork").Pool(WRITERS) as pool:
+    if writers == 1:
+        _write(shares[0])
+        return
+    connection.close()
+    with multiprocessing.get_context("fork").Pool(writers) as pool:
         pool.map(_write, shares)
 
 

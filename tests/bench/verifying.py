@@ -22,7 +22,7 @@ from runs.evidence import evidence_of
 from runs.evidence_api import evidence_told
 from runs.evidence_list import logged_runs
 from runs.evidence_serializers import EvidenceSerializer
-from tests.bench.filling import write_chains
+from tests.bench.filling import WRITERS, write_chains
 from tests.bench.flushing import Flusher
 from tests.bench.telling import AGENT
 
@@ -45,7 +45,7 @@ def measure_verify(events: int) -> dict[str, Any]:
         few = _asked(database, long_run)
         began = time.monotonic()
         more = (events - OF_A_LONG_RUN) // OF_A_RUN - SHORT_BEFORE
-        write_chains(url, more, length=OF_A_RUN)
+        write_chains(url, more, length=OF_A_RUN, writers=WRITERS)
         filled = time.monotonic() - began
         database.execute("VACUUM ANALYZE events_runevent, events_eventhead, runs_run")
         many = _asked(database, long_run)
