@@ -57,7 +57,7 @@ def note_of(told: Told, *, with_words: bool) -> ShownNote:
         number=told.number,
         at=told.at,
         kind=visible(told.kind),
-        title=_title(told.kind, content),
+        title=title_of(told.kind, content),
         icon=icon,
         tone=_tone_of_end(content) if told.kind == "run.ended" else tone,
         facts={
@@ -68,15 +68,8 @@ def note_of(told: Told, *, with_words: bool) -> ShownNote:
     )
 
 
-def _in_order(kind: str, content: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Its facts as the table of kinds has them: what matters first. What it does not know comes last."""
-    known = KINDS.get(kind)
-    names = [*known.fields, *known.may_have] if known else []
-    ordered = [name for name in names if name in content]
-    return [(name, content[name]) for name in (*ordered, *sorted(content.keys() - set(ordered)))]
-
-
-def _title(kind: str, content: Mapping[str, Any]) -> str:
+def title_of(kind: str, content: Mapping[str, Any]) -> str:
+    """Return what an event is called on the page of its run, with how it ended or what is missing. Total."""
     title = EVENTS.get(kind) or _first_words(kind)
     if kind == "run.ended":
         return f"{title}: {visible(some_text(content.get('status'))) or 'it is not told how'}"
@@ -86,6 +79,14 @@ def _title(kind: str, content: Mapping[str, Any]) -> str:
     if kind == "run.resumed":
         return f"{title}, the {_ordinal(whole_number(content.get('losses')))}"
     return title
+
+
+def _in_order(kind: str, content: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Its facts as the table of kinds has them: what matters first. What it does not know comes last."""
+    known = KINDS.get(kind)
+    names = [*known.fields, *known.may_have] if known else []
+    ordered = [name for name in names if name in content]
+    return [(name, content[name]) for name in (*ordered, *sorted(content.keys() - set(ordered)))]
 
 
 def _first_words(kind: str) -> str:

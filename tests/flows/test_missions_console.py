@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 
 import pytest
 from django.db import connection
@@ -73,6 +74,39 @@ def test_an_event_leads_to_its_place_in_its_runs_timeline(olga: Client, run: Run
     page = seen(olga, f"{PAGE}?source=events")
     for number in (1, 2):
         assert f'href="/admin/runs/run/{other}/change/?event={number}#event-{number}"' in page
+
+
+@pytest.mark.promise("MI-06")
+def test_events_are_told_in_the_words_of_a_run_s_page(olga: Client, run: Run) -> None:
+    call = {"step": 1, "index": 0, "server": "jira", "tool": "create_issue"}
+    events = {
+        "run.started": {},
+        "step": {"step": 3, "output_tokens": 5},
+        "run.resumed": {"losses": 1, "cause": "hint"},
+        "tool.call": {**call, "fate": "unknown"},
+        "approval.decided": {**call, "decision": "approved", "by": "agent:" + "x" * 30},
+        "call.settled": {**call, "fate": "done", "by": "agent:first"},
+        "gap": {"missing": 2},
+        "run.ended": {"status": "answered"},
+        "odd.<b>kind": {},
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT liyagent_append_events(%s, %s, 'INC-1', 'full', %s, %s)",
+            [run.correlation_id, run.id, list(events), [json.dumps(it) for it in events.values()]],
+        )
+    page = seen(olga, f"{PAGE}?source=events")
+    for told in (
+        ">Started<", ">Step 3<", ">Taken over after a loss, the 1st<", ">jira/create_issue: unknown<", ">Ended: answered<",
+        "A person decided about a call: jira/create_issue: approved by agent:", ">Events are missing here: 2 events, never written",
+        "A person said what happened to a call: jira/create_issue: done by agent:first<", "a kind of event that this release",
+        "<dt>tokens out</dt>", "its life-lock was free and its lease had passed", "<dt>correlation id</dt>",
+        # A name stands in one line, unless it is too long for that.
+        '<td class="liy-whole" data-label="By">agent:first</td>', '<td class="liy-wrap" data-label="By">agent:xxx',
+    ):  # fmt: skip
+        assert told in page, told
+    assert "tool.call:" not in page
+    assert "run.resumed" not in page
 
 
 def test_the_pages_of_what_is_of_it_lead_to_it(olga: Client, run: Run) -> None:

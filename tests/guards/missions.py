@@ -12,6 +12,7 @@ IN_BAGGAGE, NAMED, CARRIED, HANDED, SEEN = (
     f"{UNIT}test_{it}.py::" for it in ("baggage", "carry", "carried", "handed_on", "seen")
 )
 API = "tests/flows/test_missions_api.py::"
+CONSOLE = "tests/flows/test_missions_console.py::"
 LIMITS = f"{IN_BAGGAGE}test_a_header_beyond_the_limits_of_the_specification_is_not_read"
 MEMBERS = f"{IN_BAGGAGE}test_the_first_member_that_fits_names_the_mission"
 
@@ -205,5 +206,19 @@ MISSIONS: tuple[Guard, ...] = (
         search=" WHERE key = ANY(%(facts)s))::text",
         replace=")::text",
         tests=(f"{API}test_no_words_of_a_run_recorded_in_full_stand_in_its_timeline",),
+    ),
+    Guard(
+        name="a mission's events are told in words",
+        file="liyagent/console/missions/page.py",
+        search="line_of(entry.kind, entry.facts) if is_event else visible(entry.told)",
+        replace="visible(entry.told)",
+        tests=(f"{CONSOLE}test_events_are_told_in_the_words_of_a_run_s_page",),
+    ),
+    Guard(
+        name="a name in a mission's lines is not broken in two",
+        file="templates/admin/mission.html",
+        search="{% elif line.by|length > 24 %}liy-wrap{% else %}liy-whole{% endif %}",
+        replace="{% else %}liy-wrap{% endif %}",
+        tests=(f"{CONSOLE}test_events_are_told_in_the_words_of_a_run_s_page",),
     ),
 )  # fmt: skip

@@ -13,12 +13,15 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from events.content import some_text
 from liyagent.access.permissions import VIEW_RUN
 from liyagent.console.missions.reading import MissionNotFound, Told, timeline_of
 from liyagent.core.errors import BadInput
 from liyagent.core.moments import when
 from liyagent.core.tables import cell, visible
 from missions.timeline import SOURCES, Line
+from runs.event_line import line_of
+from runs.wording import fact_in_words, fact_named
 
 PAGE = 100
 LONGEST_FACT = 200
@@ -93,33 +96,36 @@ def _line(line: Line) -> dict[str, Any]:
     run_url = reverse("admin:runs_run_change", args=[entry.run_id]) if entry.run_id else ""
     if not url and line.source == "arrivals":
         url = reverse("admin:entry_arrival_change", args=[entry.run_id])
-    if line.source == "events" and run_url:
+    is_event = line.source == "events"
+    by = entry.by or (some_text(entry.facts.get("by")) if is_event else "")
+    if is_event and run_url:
         number = entry.facts["number"]
         url = f"{run_url}?event={number}#event-{number}"
     return {
         "at": when(entry.at),
         "source": WORDS.get(line.source, line.source),
-        "told": visible(entry.told),
-        "by": cell(entry.by) if entry.by else "",
+        "told": line_of(entry.kind, entry.facts) if is_event else visible(entry.told),
+        "by": cell(by) if by else "",
         "run": entry.run_id,
         "run_url": run_url,
         "url": url,
-        "facts": _facts(entry.facts),
+        "facts": _facts(entry.kind, entry.facts),
         "is_bad": entry.kind == "call.in_doubt",
     }
 
 
-def _facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What is known, each in one line; what is empty is left out."""
+def _facts(kind: str, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is known, each in one line and named as on the page of a run; what is empty is left out."""
     shown = []
-    for name, value in facts.items():
-        if value in (None, "", [], {}, False):
+    for name, stored in facts.items():
+        if stored in (None, "", [], {}, False):
             continue
+        value = fact_in_words(name, stored)
         text = (
             value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
         )
         cut = text if len(text) <= LONGEST_FACT else f"{text[:LONGEST_FACT]}…"
-        shown.append((cell(name), visible(cut)))
+        shown.append((cell(fact_named(kind, name)), visible(cut)))
     return shown
 
 
