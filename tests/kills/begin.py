@@ -6,19 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC
 from http.client import HTTPException
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
 import httpx2
 
+from liyagent.core.canonical import digest
 from tests.fakes.a2a_client import A2aClient, Refused
+from tests.fakes.mcp_client import McpUser, asks
 from tests.fakes.signer import Signer
 from tests.kills.plan import Trial, Way
 from tests.kills.scripts import agent_of
-from tests.kills.stage import BY_HAND, HOOK, SURVIVOR, KillStage
+from tests.kills.stage import ASKER, BY_HAND, HOOK, SURVIVOR, KillStage
 from tests.trials.stage import StageFailed
 
 TASK = "Look at the disks."
+KEY, RUN = "io.liyagent/key", "io.liyagent/run"
+# So long every other call of MCP waits for its answer; the others are told of their run at once.
+WAIT_SECONDS = 15
 # What a sender meets whose receiver dies: it has no answer, and sends again.
 NO_ANSWER = (OSError, HTTPException, httpx2.TransportError)
 # A slot so many seconds ahead of the database's clock.
@@ -55,6 +61,8 @@ def prepare(at: KillStage, trial: Trial, *, slots: list[str]) -> Begun:
         begun.trigger = slots.pop()
     if trial.way is Way.CRON:
         begun.name = f"manual:{trial.name}"
+    if trial.way is Way.MCP:
+        begun.name = digest([ASKER, trial.name])
     return begun
 
 
@@ -114,11 +122,33 @@ def _a2a(at: KillStage, begun: Begun, process: str) -> str:
     return str(client.send(message, waits=False)["id"])
 
 
+def _mcp(at: KillStage, begun: Begun, process: str) -> str:
+    wait_seconds = WAIT_SECONDS if begun.trial.number % 2 else 0
+    return str(call_mcp(at, begun, process, wait_seconds=wait_seconds)["_meta"][RUN])
+
+
+def call_mcp(at: KillStage, begun: Begun, process: str, *, wait_seconds: int) -> dict[str, Any]:
+    """Return what a process answers to a trial's call of an agent's tool. Raises `StageFailed` where it refuses it."""
+    call = asks(
+        agent_of(Way.MCP), meta={KEY: begun.trial.name}, task=TASK, wait_seconds=wait_seconds
+    )
+    user = McpUser(port=_port(at, process), token=at.stage.token)
+    answer = user.post(call)
+    result = answer.data.get("result") if isinstance(answer.data, dict) else None
+    if not isinstance(result, dict) or result.get("isError"):
+        raise StageFailed(f"{answer.status} {str(answer.data)[:300]}")
+    return result
+
+
 def a2a_client(at: KillStage, process: str) -> A2aClient:
     """Return who asks a process by A2A."""
+    return A2aClient(port=_port(at, process), token=at.stage.token, agent=agent_of(Way.A2A))
+
+
+def _port(at: KillStage, process: str) -> int:
     port = urlsplit(at.stage.url(process)).port
     assert port is not None
-    return A2aClient(port=port, token=at.stage.token, agent=agent_of(Way.A2A))
+    return port
 
 
 def _check(status: int, wanted: int, body: bytes) -> None:
@@ -133,4 +163,5 @@ _WAYS: dict[Way, Callable[[KillStage, Begun, str], str]] = {
     Way.WEBHOOK: _webhook,
     Way.COPILOT: _copilot,
     Way.A2A: _a2a,
+    Way.MCP: _mcp,
 }

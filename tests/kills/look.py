@@ -25,7 +25,7 @@ SELECT n.name, n.run_id, a.state, a.outcome, a.reason, a.claimed_by AS arrival_c
 HOLDERS = "SELECT id FROM leases_holder"
 LOOKS_DUE = "SELECT count(*)::int AS n FROM runs_call WHERE late_look_at IS NOT NULL"
 ALL_RUNS = """
-    SELECT id FROM runs_run WHERE entry IN ('cron', 'teams', 'webhook', 'ticket', 'copilot', 'a2a')
+    SELECT id FROM runs_run WHERE entry IN ('cron', 'teams', 'webhook', 'ticket', 'copilot', 'a2a', 'mcp')
     UNION SELECT run_id FROM entry_arrival UNION SELECT run_id FROM entry_delivery
 """
 OVER = frozenset({"ended", "refused", "skipped"})

@@ -27,11 +27,13 @@ class Way(StrEnum):
     WEBHOOK = "webhook"
     COPILOT = "copilot"
     A2A = "a2a"
+    MCP = "mcp"
 
 
 # In this order, again and again: of what the promise names the most.
 TURNS = (
-    Way.TEAMS, Way.WEBHOOK, Way.CRON, Way.TEAMS, Way.WEBHOOK, Way.SLOT, Way.CRON, Way.COPILOT, Way.TEAMS, Way.A2A,
+    Way.TEAMS, Way.WEBHOOK, Way.CRON, Way.MCP, Way.TEAMS, Way.WEBHOOK, Way.SLOT, Way.CRON, Way.COPILOT, Way.TEAMS, Way.MCP,
+    Way.A2A,
 )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.kills.begin import Begun, a2a_client
+from tests.kills.begin import RUN, Begun, a2a_client, call_mcp
 from tests.kills.plan import Way
 from tests.kills.stage import SURVIVOR, KillStage
 from tests.trials.stage import StageFailed
@@ -27,4 +27,11 @@ def answers_shown(at: KillStage, begun: Begun, run_id: str) -> frozenset[str]:
         told |= set(parts) or {"no artifact"}
         state = client.state(task)
         told |= set() if state == "completed" else {f"the task is {state}"}
+    if begun.trial.way is Way.MCP:
+        try:
+            again = call_mcp(at, begun, SURVIVOR, wait_seconds=0)
+        except StageFailed as error:
+            return frozenset({str(error)})
+        told |= {it["text"] for it in again["content"]} or {"no content"}
+        told |= set() if again["_meta"][RUN] == run_id else {f"it is of run {again['_meta'][RUN]}"}
     return frozenset(told)

@@ -30,6 +30,8 @@ from tests.trials.stage import Stage, StageFailed
 from tests.trials.watch import Watch
 
 SURVIVOR, VICTIM = "A", "B"
+# Whose API key all ask with.
+ASKER = "admin"
 # The real lease and sweep (ruling 38). Whoever is killed sends nothing later, so a late look need not wait.
 SETTINGS = {
     "LIYAGENT_LEASE_SECONDS": "8",
