@@ -19,6 +19,7 @@ from tests.guards.guard import Guard
 from tests.guards.jobs import JOBS
 from tests.guards.judging import JUDGING
 from tests.guards.keeping import KEEPING
+from tests.guards.lists import LISTS
 from tests.guards.mcp_server import MCP_SERVER
 from tests.guards.missions import MISSIONS
 from tests.guards.models import MODELS
@@ -469,6 +470,7 @@ END $$;
         ),
     ),
     *TOLD_STARTS,
+    *LISTS,
     *JUDGING,
     *AHEAD,
     *DOUBTS,

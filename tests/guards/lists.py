@@ -1,0 +1,34 @@
+"""The guards of lists and probes over a long record: each finds its way by an index."""
+
+from __future__ import annotations
+
+from tests.guards.guard import Guard
+
+PLANS = "tests/flows/test_log_plans.py::test_no_page_of_the_record_walks_through_what_is_behind_it"
+QUIET = "tests/unit/events/seals/test_quiet_rounds.py::"
+
+LISTS: tuple[Guard, ...] = (
+    Guard(
+        name="the events of a named mission are found by their index",
+        file="events/timeline.py",
+        search=" AND mission <> correlation_id::text AND at > 'epoch'\n",
+        replace=" AND at > 'epoch'\n",
+        tests=(PLANS,),
+    ),
+    Guard(
+        name="a mission is looked for by its whole id",
+        file="missions/admin.py",
+        search="queryset.filter(id=term)",
+        replace="queryset.filter(id__icontains=term)",
+        tests=(PLANS,),
+    ),
+    Guard(
+        name="whether there is something to seal is asked of one index",
+        file="events/seal_heads.py",
+        search="SELECT 1 FROM events_eventhead WHERE is_unsealed)",
+        replace="SELECT 1 FROM events_eventhead WHERE is_unsealed OR count < 0)",
+        tests=(
+            f"{QUIET}test_where_nothing_changed_one_statement_asks_one_index_and_writes_nothing",
+        ),
+    ),
+)
