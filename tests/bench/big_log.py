@@ -167,9 +167,9 @@ def _pages(
 def _flushes(database: psycopg.Connection[Any]) -> dict[str, float]:
     flusher = Flusher(database)
     took = [flusher.milliseconds() for _ in range(FLUSHES)]
-    hit, read = blocks_of(APPEND, flusher.values())
+    blocks = blocks_of(APPEND, flusher.values())
     flusher.leave()
-    return {"ms": statistics.median(took), "statements": 1, "hit": hit, "read": read}
+    return {"ms": statistics.median(took), "statements": 1, "blocks": blocks}
 
 
 def _scrape() -> dict[str, float]:
@@ -180,8 +180,7 @@ def _scrape() -> dict[str, float]:
     return {
         "ms": (time.monotonic() - began) * 1000,
         "statements": len(blocks),
-        "hit": sum(hit for hit, _ in blocks),
-        "read": sum(read for _, read in blocks),
+        "blocks": sum(blocks),
     }
 
 
