@@ -13,25 +13,35 @@ from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import orjson
 from django.db import connection
 
 from events.certificates import digest_of as certificate_digest
 from events.chain import EPOCH, MICROSECOND
 from events.checking import Asked, Finding, Looked
-from events.merkle import Node, batch_root, completed_by, range_root
+from events.identity import database_id
+from events.merkle import EMPTY_TREE, Node, batch_root, completed_by, range_root
 from events.models import PurgeCertificate, Root
-from events.root_log import HeadLeaf, RootLog, leaves_of, unpacked_certificates, unpacked_heads
-from events.roots import BEFORE_ALL, EMPTY_TREE, database_id, digest_of
-from events.signing import is_signed, signing_keys
-from events.verify_pack import Refused, batch_leaf, check_root, signed_root
-from liyagent.core.canonical import NotCanonical, canonical
+from events.root_keys import Keys
+from events.root_log import (
+    CERTIFICATE_BYTES,
+    HEAD_BYTES,
+    HeadLeaf,
+    RootLog,
+    leaves_of,
+    unpacked_certificates,
+    unpacked_heads,
+)
+from events.root_trust import Signatures, known_keys, parsed, signers
+from events.roots import BEFORE_ALL, digest_of
+from events.verify_pack import batch_leaf
 
 CHECK = "roots"
 ROOTS_AT_ONCE, HEADS_AT_ONCE = 20, 1000
 MILLISECOND = 80
 # How far the clock that made a chain's id may have been ahead of the database's.
 SKEW = timedelta(hours=1)
+# How far any two clocks were ever apart: roots that are older cannot close over a chain. More of them are only read for nothing.
+CLOCKS_APART = timedelta(days=1)
 STANDS = """
 SELECT v.chain, v.count, v.hash, e.hash, h.count, p.count, p.hash, p.at - make_interval(hours => 24 * p.kept_days)
     FROM unnest(%s::uuid[], %s::bigint[], %s::bytea[]) AS v(chain, count, hash)
@@ -48,7 +58,7 @@ SENTENCES = {
     "other_leaves": "the heads and certificates of this root are not those that it closed over",
     "other_log": "this root has not grown out of those before it",
     "bad_signature": "a signature of this root does not hold",
-    "unknown_key": "this root and those after it are signed by no key of ours: they are forged, or the key was taken out of the ring",
+    "unknown_key": "this root is signed by no key of ours, nor by one that ever signed together with one of ours: it is forged, or the key was taken out of the ring before the next root (put it back, or name it in LIYAGENT_RETIRED_SIGNING_KEYS)",
     "rewritten": "the event that was sealed is another now: the chain was written anew from there or before",
     "deleted": "the chain was sealed, and is gone with its head; no certificate tells that it was purged",
     "cut": "the event that was sealed is gone, and no certificate tells that it was purged",
@@ -84,10 +94,7 @@ class _Walk:
     number: int = 0
     digest: bytes = BEFORE_ALL
     last_certificate: int = 0
-    unknown_since: int = 0
-    keys: frozenset[str] = field(
-        default_factory=lambda: frozenset(it.public for it in signing_keys())
-    )
+    keys: Keys = field(default_factory=lambda: Keys(known_keys()))
     # Where all is asked for, hashes of the log are made anew; else those that are stored are taken.
     _frontier: dict[tuple[int, int], bytes] = field(default_factory=dict)
     _log: RootLog = field(default_factory=RootLog)
@@ -111,9 +118,9 @@ class _Walk:
         self.number, self.digest = root.number, digest_of(root.statement)
 
     def end(self) -> Iterator[Finding]:
-        """Say what shows at the end alone: a root that a key of ours signed vouches for all before it."""
-        if self.unknown_since:
-            yield _of_root(self.unknown_since, "unknown_key")
+        """Say what shows at the end alone: that a key signed a root together with one of ours can come after."""
+        for number in self.keys.unknown_since():
+            yield _of_root(number, "unknown_key")
 
     def asked_of(self, root: Root) -> Iterator[HeadLeaf]:
         """Yield those heads of a root that are asked for."""
@@ -121,24 +128,17 @@ class _Walk:
         return (it for it in unpacked_heads(root.heads) if first <= it[0] <= last)
 
     def _wrong_with(self, root: Root) -> str | None:
-        try:
-            statement, signatures = orjson.loads(root.statement), orjson.loads(root.signatures)
-            check_root({"signatures": signatures, "statement": statement})
-            is_same = canonical(statement).decode() == root.statement
-        except (ValueError, Refused, NotCanonical):
+        found = parsed(root.statement, root.signatures)
+        if found is None:
             return "malformed"
-        if not is_same:
-            return "malformed"
+        statement, signatures = found
         if statement["database"] != str(database_id()):
             return "other_database"
         if statement["previous"] != self.digest.hex():
             return "unlinked"
         at = (root.at - EPOCH) // MICROSECOND
-        if (statement["number"], statement["epoch"], statement["at"]) != (
-            root.number,
-            root.epoch,
-            at,
-        ):
+        told = (statement["number"], statement["epoch"], statement["at"])
+        if told != (root.number, root.epoch, at):
             return "other_columns"
         return self._wrong_tree(root, statement) or self._wrong_signature(statement, signatures)
 
@@ -147,7 +147,8 @@ class _Walk:
         leaves = leaves_of(heads, certificates)
         found = batch_root(leaves) if leaves else EMPTY_TREE
         told = {"certificates": len(certificates), "heads": len(heads), "root": found.hex()}
-        if statement["batch"] != told:
+        is_whole = not (len(root.heads) % HEAD_BYTES or len(root.certificates) % CERTIFICATE_BYTES)
+        if statement["batch"] != told or not is_whole:
             return "other_leaves"
         index, node = root.number - 1, self._node
         nodes = completed_by(index, batch_leaf(root.number, len(leaves), found), node)
@@ -158,19 +159,11 @@ class _Walk:
         is_told, self._is_log_broken = self._is_log_broken, self._is_log_broken or not is_grown
         return None if is_grown or is_told else "other_log"
 
-    def _wrong_signature(self, statement: dict[str, Any], signatures: Any) -> str | None:
-        message = signed_root(statement)
-        try:
-            are_held = [is_signed(message, public, signature) for public, signature in signatures]
-            publics = [public for public, _ in signatures]
-        except (TypeError, ValueError):
-            return "malformed"
-        if not all(are_held) or publics != [statement["public"], *statement["also"]]:
+    def _wrong_signature(self, statement: dict[str, Any], signatures: Signatures) -> str | None:
+        publics = signers(statement, signatures)
+        if publics is None:
             return "bad_signature"
-        if not self.keys.isdisjoint(publics):
-            self.unknown_since = 0
-        elif not self.unknown_since:
-            self.unknown_since = int(statement["number"])
+        self.keys.see(publics, number=int(statement["number"]))
         return None
 
     @property
@@ -253,14 +246,17 @@ def _begun(chain: UUID) -> datetime:
 
 
 def _last_before(first: UUID) -> int:
-    """Return the number of the last root that cannot close over a chain from `first` on: they were made before it."""
-    begun = _begun(first) - SKEW
-    low, high = 0, Root.objects.order_by("-number").values_list("number", flat=True).first() or 0
-    while low < high:
-        middle = (low + high + 1) // 2
-        at = Root.objects.filter(number=middle).values_list("at", flat=True).first()
-        low, high = (middle, high) if at is not None and at < begun else (low, middle - 1)
-    return low
+    """Return the number of the last root that cannot close over a chain from `first` on: all up to it were made before it.
+
+    Clocks are moved: of two roots the later can tell of an earlier time, so the first that is not before it is taken.
+    """
+    begun = _begun(first) - CLOCKS_APART
+    later = Root.objects.filter(at__gte=begun).order_by("number").values_list("number", flat=True)
+    if (number := later.first()) is None:
+        number = 1 + (
+            Root.objects.order_by("-number").values_list("number", flat=True).first() or 0
+        )
+    return number - 1
 
 
 def _some(heads: Iterator[HeadLeaf]) -> Iterator[list[HeadLeaf]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
@@ -17,6 +17,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.db import Error, connection
 
+from events.identity import database_id
 from events.models import Root
 from events.rollback import (
     Exported,
@@ -28,7 +29,8 @@ from events.rollback import (
     rolled_back,
 )
 from events.root_targets import NEWEST, OtherRoot, Target, TargetDown, own_target
-from events.roots import newest_root, root_line
+from events.root_trust import SENTENCES, Stored, wrong_with
+from events.roots import root_line
 from liyagent.core.metrics import ROOT_EXPORTS_FAILED, ROOTS_BEHIND
 from liyagent.core.readiness import STATE
 from liyagent.leases.lease import take_lease
@@ -132,7 +134,7 @@ def _export(target: Target, give_up: Callable[[], bool]) -> int:
     sent, after = 0, _position(exported)
     while not give_up():
         later = Root.objects.filter(number__gt=after).order_by("number")
-        rows = list(later.only("epoch", "statement", "signatures")[:ROOTS_AT_ONCE])
+        rows = _ours(later.only("epoch", "statement", "signatures")[:ROOTS_AT_ONCE])
         if not rows:
             break
         for root in rows:
@@ -141,8 +143,27 @@ def _export(target: Target, give_up: Callable[[], bool]) -> int:
                 return sent
         target.replace(NEWEST, root_line(rows[-1].statement, rows[-1].signatures))
         sent, after = sent + len(rows), rows[-1].number
-    ROOTS_BEHIND.set(newest_root().number - after)
+    ROOTS_BEHIND.set(Root.objects.filter(number__gt=after).count())
     return sent
+
+
+def _ours(rows: Iterable[Root]) -> list[Root]:
+    """Those up to the first that is none of ours: what somebody put into the table never leaves, nor what follows it."""
+    found: list[Root] = []
+    for root in rows:
+        wrong = wrong_with(
+            Stored(
+                number=root.number,
+                epoch=root.epoch,
+                statement=root.statement,
+                signatures=root.signatures,
+            )
+        )
+        if wrong is not None:
+            logger.error("root %d is not exported: %s", root.number, SENTENCES[wrong])
+            break
+        found.append(root)
+    return found
 
 
 def _is_ours() -> bool:
@@ -156,15 +177,10 @@ def _position(exported: Exported | None) -> int:
     """Behind which number the target has nothing of ours yet."""
     if exported is None:
         return 0
-    newest = newest_root()
-    if (
-        exported.epoch == newest.epoch
-        and exported.statement["database"] == newest.statement["database"]
-    ):
+    epoch = Root.objects.order_by("-number").values_list("epoch", flat=True).first()
+    if exported.epoch == epoch and exported.statement["database"] == str(database_id()):
         return exported.number
-    first = (
-        Root.objects.filter(epoch=newest.epoch).order_by("number").values_list("number", flat=True)
-    )
+    first = Root.objects.filter(epoch=epoch).order_by("number").values_list("number", flat=True)
     return (first.first() or 1) - 1
 
 

@@ -6,10 +6,12 @@ grows with the logarithm. Proofs are checked in `events.verify_pack`, which an a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 
 from events.verify_pack import node_hash
 
+EMPTY_TREE = hashlib.sha256(b"").digest()
 # The hash over the leaves from index << level on, (1 << level) of them.
 Node = Callable[[int, int], bytes]
 

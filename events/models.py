@@ -141,6 +141,7 @@ class Root(models.Model):
 
     `statement` is the canonical text that `signatures` close over. `heads` holds 56 bytes for each: correlation id, count, hash;
     `certificates` 40 for each purge: number, digest. `nodes` are the hashes of the log's subtrees that this root completes.
+    `owed` names, with 24 bytes each, heads that somebody held and the older root whose seal they wait for.
     """
 
     number = models.BigIntegerField(primary_key=True)
@@ -151,6 +152,7 @@ class Root(models.Model):
     heads = models.BinaryField()
     certificates = models.BinaryField()
     nodes = models.BinaryField()
+    owed = models.BinaryField(db_default=b"")
 
     class Meta:
         ordering = ("-number",)

@@ -16,6 +16,7 @@ import orjson
 
 from events.chain import EPOCH, MICROSECOND
 from events.completeness import Completeness
+from events.first_roots import FirstRoots
 from events.keys import checking_keys
 from events.merkle import Node, inclusion_path, nodes_of
 from events.models import EventHead, Root
@@ -138,11 +139,14 @@ def _heads(chains: Sequence[UUID]) -> list[EventHead]:
     heads = list(
         EventHead.objects.filter(correlation_id__in=chains, count__gt=0).order_by("correlation_id")
     )
+    roots = FirstRoots()
     for head in heads:
-        if head.sealed_in is None or head.sealed_count == 0:
+        chain, sealed_in = head.correlation_id, head.sealed_in
+        if sealed_in is None or head.sealed_count == 0:
             raise Conflict(
-                f"chain {head.correlation_id} is not sealed; see `manage.py events verify`"
+                f"chain {chain} is not sealed: it is not intact (`manage.py events verify --run {chain}`), or somebody holds its head just now"
             )
+        head.untagged = roots.untagged(chain, told=head.untagged, sealed_in=sealed_in)
     return heads
 
 

@@ -15,9 +15,11 @@ import orjson
 from django.db import connection, transaction
 from django.db.models import Max
 
+from events.identity import database_id
 from events.models import Rollback, Root
 from events.root_targets import NEWEST
-from events.roots import FIRST_EPOCH, Batch, database_id, make_root, newest_root
+from events.root_trust import Stored, parsed, wrong_with
+from events.roots import FIRST_EPOCH, Batch, make_root, newest_root
 from events.signing import signing_keys
 from events.verify_pack import Pins, Refused, check
 from liyagent.agents.containment import contain_all
@@ -91,10 +93,7 @@ def read_exported(data: bytes, *, name: str = NEWEST) -> Exported:
 def rolled_back(exported: Exported) -> Rolled | None:
     """Say how the database stands behind or beside what was exported; None where it holds it, or a person has accepted it."""
     same = Root.objects.filter(number=exported.number).values_list("statement", flat=True).first()
-    # Of its columns alone: a statement that was forged here is not to keep this from being found.
-    newest = Root.objects.order_by("-number").only("number", "epoch").first() or Root(
-        number=0, epoch=FIRST_EPOCH
-    )
+    newest = _newest_of_ours()
     if same == exported.text or _is_accepted(exported, newest.epoch):
         return None
     where = f"root {exported.number} of epoch {exported.epoch}"
@@ -174,6 +173,16 @@ def accept_rollback(*, actor: str, reason: str) -> int:
     raise Conflict("accepted; the root that tells so is made by the next round")
 
 
+def _newest_of_ours() -> Stored:
+    """A root that was forged here, of whatever number and epoch, is not to keep this from being found."""
+    names = ("number", "epoch", "statement", "signatures")
+    for row in Root.objects.order_by("-number").values(*names)[:ROOTS_LOOKED_AT]:
+        stored = Stored(**row)
+        if wrong_with(stored) is None:
+            return stored
+    return Stored(number=0, epoch=FIRST_EPOCH, statement="", signatures="")
+
+
 def _is_accepted(exported: Exported, epoch: int) -> bool:
     """Whether a person accepted that very root, or a later epoch has begun since."""
     if exported.epoch < epoch and exported.statement["database"] == str(database_id()):
@@ -183,8 +192,10 @@ def _is_accepted(exported: Exported, epoch: int) -> bool:
 
 def _keys_of_roots() -> set[str]:
     """Keys of other processes while keys are rotated, and such as have left the ring; whoever could write them could contain, no more."""
-    rows = Root.objects.order_by("-number").values_list("signatures", flat=True)[:ROOTS_LOOKED_AT]
-    return {public for text in rows for public, _ in orjson.loads(text)}
+    names = ("statement", "signatures")
+    rows = Root.objects.order_by("-number").values_list(*names)[:ROOTS_LOOKED_AT]
+    told = [found for row in rows if (found := parsed(*row)) is not None]
+    return {public for _, signatures in told for public, _ in signatures}
 
 
 def _epoch_of(found: Rollback) -> int:

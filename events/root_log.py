@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from uuid import UUID
 
 from events.merkle import consistency_path, inclusion_path
@@ -13,9 +14,15 @@ HEAD_BYTES = 16 + 8 + HASH_BYTES
 CERTIFICATE_BYTES = 8 + HASH_BYTES
 CERTIFICATE_LEAF = b"liyagent/leaf/purge/v1\x00"
 
+HELD_BYTES = 16 + 8
+# What a row can hold: a root that was forged can say more.
+MOST_STORED = (1 << 63) - 1
+
 # Where a chain stood: its correlation id, count and hash. And a purge: the number of its certificate, and its digest.
 HeadLeaf = tuple[UUID, int, bytes]
 Certificate = tuple[int, bytes]
+# Chains whose head somebody held, and the root whose seal it waits for.
+Held = dict[UUID, int]
 
 
 class RootLog:
@@ -51,10 +58,8 @@ def packed_heads(heads: list[HeadLeaf]) -> bytes:
 
 
 def unpacked_heads(data: bytes | memoryview[int]) -> list[HeadLeaf]:
-    """Return the heads that a root keeps."""
-    text = bytes(data)
-    pieces = (text[at : at + HEAD_BYTES] for at in range(0, len(text), HEAD_BYTES))
-    return [(UUID(bytes=it[:16]), int.from_bytes(it[16:24], "big"), it[24:]) for it in pieces]
+    """Return the heads that a root keeps; a rest that is no whole one is none."""
+    return [(UUID(bytes=it[:16]), _number(it[16:24]), it[24:]) for it in _pieces(data, HEAD_BYTES)]
 
 
 def packed_certificates(certificates: list[Certificate]) -> bytes:
@@ -64,9 +69,17 @@ def packed_certificates(certificates: list[Certificate]) -> bytes:
 
 def unpacked_certificates(data: bytes | memoryview[int]) -> list[Certificate]:
     """Return the certificates that a root keeps."""
-    text = bytes(data)
-    pieces = (text[at : at + CERTIFICATE_BYTES] for at in range(0, len(text), CERTIFICATE_BYTES))
-    return [(int.from_bytes(it[:8], "big"), it[8:]) for it in pieces]
+    return [(_number(it[:8]), it[8:]) for it in _pieces(data, CERTIFICATE_BYTES)]
+
+
+def packed_held(held: Held) -> bytes:
+    """Return held heads as a root keeps them."""
+    return b"".join(chain.bytes + number.to_bytes(8, "big") for chain, number in held.items())
+
+
+def unpacked_held(data: bytes | memoryview[int]) -> Held:
+    """Return the held heads that a root keeps."""
+    return {UUID(bytes=it[:16]): _number(it[16:]) for it in _pieces(data, HELD_BYTES)}
 
 
 def leaves_of(heads: list[HeadLeaf], certificates: list[Certificate]) -> list[bytes]:
@@ -76,3 +89,12 @@ def leaves_of(heads: list[HeadLeaf], certificates: list[Certificate]) -> list[by
         for number, digest in certificates
     )
     return [*(head_leaf(chain.bytes, count, digest) for chain, count, digest in heads), *purges]
+
+
+def _pieces(data: bytes | memoryview[int], size: int) -> Iterator[bytes]:
+    text = bytes(data)
+    return (text[at : at + size] for at in range(0, len(text) - size + 1, size))
+
+
+def _number(data: bytes) -> int:
+    return min(int.from_bytes(data, "big"), MOST_STORED)

@@ -9,45 +9,55 @@ import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from uuid import UUID, uuid4
 
 import orjson
 from django.db import connection, transaction
 
 from events.chain import EPOCH, MICROSECOND
-from events.merkle import batch_root, completed_by, range_root
-from events.models import Identity, Rollback, Root
+from events.identity import database_id
+from events.merkle import EMPTY_TREE, batch_root, completed_by, range_root
+from events.models import Rollback, Root
 from events.root_log import (
     Certificate,
     HeadLeaf,
+    Held,
     RootLog,
     leaves_of,
     packed_certificates,
     packed_heads,
+    packed_held,
+    unpacked_held,
 )
+from events.root_trust import SENTENCES, Stored, wrong_with
 from events.signing import SigningKey, own_keys_among, signing_key
-from events.verify_pack import (
-    MOST_NUMBER,
-    ROOT_DOMAIN,
-    STATEMENT_FORM,
-    batch_leaf,
-    fits,
-    signed_root,
-)
+from events.verify_pack import MOST_NUMBER, ROOT_DOMAIN, batch_leaf, signed_root
 from liyagent.core.canonical import canonical
 from liyagent.core.errors import Conflict
 
 FIRST_EPOCH = 1
 BEFORE_ALL = bytes(32)
-EMPTY_TREE = hashlib.sha256(b"").digest()
-IDENTIFY = """
-INSERT INTO events_identity (id, database, made_at) VALUES (1, %s, liyagent_now()) ON CONFLICT DO NOTHING
-"""
 NOW = "SELECT liyagent_now(), (SELECT system_identifier::text FROM pg_control_system())"
 ADD = """
-INSERT INTO events_root (number, epoch, at, statement, signatures, heads, certificates, nodes)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
+INSERT INTO events_root (number, epoch, at, statement, signatures, heads, certificates, nodes, owed)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
 """
+
+
+class NotOurRoot(Conflict):
+    """The newest root is none of ours: nothing is sealed behind it. What to do is in docs/evidence.md."""
+
+    code = "roots.not_our_root"
+
+    def __init__(self, number: int, reason: str) -> None:
+        """`reason` is one of `events.root_trust.SENTENCES`."""
+        kind = (
+            "is signed by a key unknown here"
+            if reason == "unknown_key"
+            else "was changed or forged"
+        )
+        super().__init__(
+            f"root {number} {kind} ({SENTENCES[reason]}): nothing is sealed behind it; docs/evidence.md says what to do"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +79,7 @@ class Newest:
     number: int = 0
     statement: dict[str, Any] = field(default_factory=dict)
     digest: bytes = BEFORE_ALL
+    owed: Held = field(default_factory=dict)
 
     @property
     def epoch(self) -> int:
@@ -82,18 +93,22 @@ class Newest:
 
 
 def newest_root() -> Newest:
-    """Return the newest root. Raises `Conflict` where its statement is none: behind it nothing can be sealed."""
-    row = Root.objects.order_by("-number").values_list("number", "statement").first()
+    """Return the newest root. Raises `NotOurRoot` where it is none of ours: behind it nothing can be sealed."""
+    rows = Root.objects.order_by("-number")
+    row = rows.values_list("number", "epoch", "statement", "signatures", "owed").first()
     if row is None:
         return Newest()
-    number, text = row
-    try:
-        statement = orjson.loads(text)
-    except ValueError:
-        statement = None
-    if not fits(statement, STATEMENT_FORM):
-        raise Conflict(f"root {number} was changed or forged; see `manage.py events verify`")
-    return Newest(number=number, statement=statement, digest=digest_of(text))
+    number, epoch, text, signatures, owed = row
+    stored = Stored(number=number, epoch=epoch, statement=text, signatures=signatures)
+    wrong = wrong_with(stored)
+    if wrong is not None:
+        raise NotOurRoot(number, wrong)
+    return Newest(
+        number=number,
+        statement=orjson.loads(text),
+        digest=digest_of(text),
+        owed=unpacked_held(owed),
+    )
 
 
 def digest_of(statement: str) -> bytes:
@@ -101,18 +116,11 @@ def digest_of(statement: str) -> bytes:
     return hashlib.sha256(statement.encode()).digest()
 
 
-def database_id() -> UUID:
-    """Return which database this is; it is said once, by whoever asks first."""
-    found = Identity.objects.values_list("database", flat=True).first()
-    if found is None:
-        with connection.cursor() as cursor:
-            cursor.execute(IDENTIFY, [uuid4()])
-        found = Identity.objects.values_list("database", flat=True).get()
-    return found
+def make_root(batch: Batch, *, after: Newest, held: Held | None = None) -> int | None:
+    """Add the root behind `after` and return its number; None where another process was first, or had made it already.
 
-
-def make_root(batch: Batch, *, after: Newest) -> int | None:
-    """Add the root behind `after` and return its number; None where another process was first, or had made it already."""
+    `held` are heads that wait for the seal of an older root: whoever makes the next one reads of them here.
+    """
     number = after.number + 1
     database, log = database_id(), RootLog()
     leaves = leaves_of(batch.heads, batch.certificates)
@@ -151,6 +159,7 @@ def make_root(batch: Batch, *, after: Newest) -> int | None:
         packed_heads(batch.heads),
         packed_certificates(batch.certificates),
         b"".join(nodes),
+        packed_held(held or {}),
     ]
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute(ADD, row)

@@ -1,14 +1,14 @@
 """Seal what was appended: a root over the heads that changed, then a seal on each of them.
 
 A round of one process, never part of the hot path. The root stands before the seals that name it; what a death leaves
-between the two is done first by whoever comes next. Heads are locked for milliseconds, and never waited for.
+between the two is done first by whoever comes next (`events.put_seals`). A head that somebody holds keeps none of the others.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
@@ -19,14 +19,15 @@ from django.db import connection
 from events.certificates import certificates_after, last_certificate
 from events.chain import BreakReason
 from events.checking import FIRST as FIRST_CHAIN
-from events.head_seals import UNKNOWN_KEY, check_seal, head_seal, newest_key_id
-from events.models import Root
-from events.root_log import HASH_BYTES, HeadLeaf, unpacked_heads
-from events.roots import Batch, Newest, make_root, newest_root
+from events.head_seals import UNKNOWN_KEY, check_seal
+from events.put_seals import finish, put_seals
+from events.root_log import HASH_BYTES, HeadLeaf, Held
+from events.roots import Batch, Newest, NotOurRoot, make_root, newest_root
 from events.signing import signing_key
 from events.verdict import SENTENCES, Found
 from liyagent.core.errors import Conflict
-from liyagent.core.metrics import ROOTS_MADE, SEALS_REFUSED
+from liyagent.core.metrics import HEADS_HELD, ROOTS_MADE, SEALING_STOPPED, SEALS_REFUSED
+from liyagent.core.readiness import STATE
 from liyagent.leases.lease import take_lease
 from liyagent.leases.own import OWN
 
@@ -36,10 +37,9 @@ LEASE, LEASE_SECONDS = "seals", 20.0
 # A root keeps 56 bytes for each of these.
 HEADS_A_ROOT = 10_000
 CERTIFICATES_A_ROOT = 1_000
-# So few are locked by one statement that a flush waits for milliseconds.
-HEADS_AT_ONCE = 200
-TRIES, PAUSE_SECONDS = 40, 0.025
-EXPORT_TRIES = 20
+# A root names as many that somebody holds; with more than these it waits.
+MOST_HELD = 10_000
+EXPORT_TRIES, PAUSE_SECONDS = 20, 0.025
 CHANGED = """
 SELECT h.correlation_id, h.count, h.hash, h.sealed_count, h.sealed_in, h.seal, h.seal_key, e.hash, t.hash
     FROM events_eventhead h
@@ -47,35 +47,26 @@ SELECT h.correlation_id, h.count, h.hash, h.sealed_count, h.sealed_in, h.seal, h
     LEFT JOIN events_runevent t ON t.correlation_id = h.correlation_id AND t.number = h.count
     WHERE h.is_unsealed AND h.count > 0 AND h.correlation_id > %s ORDER BY h.correlation_id LIMIT %s
 """
-OWED = """
-SELECT v.chain FROM unnest(%s::uuid[], %s::bigint[]) AS v(chain, count)
-    JOIN events_eventhead h ON h.correlation_id = v.chain
-    WHERE coalesce(h.sealed_in, 0) < %s AND h.count >= v.count
-"""
-# One that a flush holds just now is left for the next try.
-SEAL = """
-UPDATE events_eventhead h
-    SET sealed_count = v.count, sealed_in = %(number)s, seal = v.seal, seal_key = %(key)s, is_unsealed = h.count > v.count
-    FROM unnest(%(chains)s::uuid[], %(counts)s::bigint[], %(seals)s::bytea[]) AS v(chain, count, seal)
-    JOIN (SELECT l.correlation_id FROM events_eventhead l
-        WHERE l.correlation_id = ANY(%(chains)s::uuid[]) FOR UPDATE SKIP LOCKED) free ON free.correlation_id = v.chain
-    WHERE h.correlation_id = v.chain AND h.count >= v.count AND coalesce(h.sealed_in, 0) < %(number)s
-"""
 # Whether there is something to seal, or another key signs now, and the newest root is older than they are apart. No text of a
 # root is taken for JSON: this is asked together with what other rounds ask, and one odd row is to stop none of them.
 DUE = """
-%s AND (EXISTS (SELECT 1 FROM events_eventhead WHERE is_unsealed)
+%s AND (%s OR (EXISTS (SELECT 1 FROM events_eventhead WHERE is_unsealed)
     OR (SELECT position(%s IN r.statement) FROM events_root r ORDER BY r.number DESC LIMIT 1) = 0)
 AND coalesce((SELECT r.at FROM events_root r ORDER BY r.number DESC LIMIT 1) NOT BETWEEN
-    liyagent_now() - make_interval(secs => %s) AND liyagent_now(), true)
+    liyagent_now() - make_interval(secs => %s) AND liyagent_now(), true))
 """
+NOTE = "the record is not sealed any more: its newest root is none of ours; `manage.py events verify` and docs/evidence.md say more"
 
 
 @dataclass(slots=True)
 class _Looked:
-    """When this process looked last: what cannot be sealed is not looked at twice a second. And by which name, being no holder."""
+    """When this process looked last: what cannot be sealed is not looked at twice a second. And by which name, being no holder.
+
+    While it is stopped it looks again each time: what stopped it may have been taken away.
+    """
 
     at: float = float("-inf")
+    is_stopped: bool = False
     name: UUID = field(default_factory=uuid4)
 
 
@@ -85,12 +76,33 @@ LOOKED = _Looked()
 def due_values() -> Sequence[Any]:
     """Return what `DUE` wants."""
     seconds, signs = settings.LIYAGENT.roots.seconds, f'"public":"{signing_key().public}"'
-    return [time.monotonic() - LOOKED.at >= seconds, signs, seconds]
+    return [time.monotonic() - LOOKED.at >= seconds, LOOKED.is_stopped, signs, seconds]
 
 
 def seal_due(give_up: Callable[[], bool]) -> int:
-    """Seal all that changed, in as many roots as it takes; return how many. One process at a time does."""
+    """Seal all that changed, in as many roots as it takes; return how many. One process at a time does.
+
+    Behind a root that is none of ours nothing is sealed: each process says so, until it was taken away.
+    """
     LOOKED.at = time.monotonic()
+    try:
+        newest_root()
+        made = _seal_all(give_up)
+    except NotOurRoot as error:
+        logger.error("SEALING HAS STOPPED: %s", error)
+        _note(is_stopped=True)
+        return 0
+    _note(is_stopped=False)
+    return made
+
+
+def _note(*, is_stopped: bool) -> None:
+    LOOKED.is_stopped = is_stopped
+    SEALING_STOPPED.set(is_stopped)
+    (STATE.notes.add if is_stopped else STATE.notes.discard)(NOTE)
+
+
+def _seal_all(give_up: Callable[[], bool]) -> int:
     made = 0
     holder = OWN.holder or LOOKED.name
     chain: UUID | None = FIRST_CHAIN
@@ -98,22 +110,37 @@ def seal_due(give_up: Callable[[], bool]) -> int:
         if take_lease(LEASE, holder=holder, seconds=LEASE_SECONDS) is None:
             break
         newest = newest_root()
-        if not finish(newest):
+        held = finish(newest)
+        _tell_of_held(held)
+        if len(held) > MOST_HELD:
             break
-        chain, is_made = _seal_some(chain, newest)
+        chain, is_made = _seal_some(chain, newest, held)
         if is_made is None:
             break
         made += is_made
     return made
 
 
+def _tell_of_held(held: Held) -> None:
+    HEADS_HELD.set(len(held))
+    if held:
+        chain, number = min(held.items(), key=lambda it: it[1])
+        logger.warning(
+            "%d heads wait for their seal, as somebody holds them; one is %s, of root %d",
+            len(held), chain, number,
+        )  # fmt: skip
+
+
 def seal_now() -> None:
-    """Seal all that changed, as an export needs it. Raises `Conflict` where others are in the way all the time."""
+    """Seal all that changed, as an export needs it, but for heads that somebody holds.
+
+    Raises `Conflict` where others are in the way all the time, and `NotOurRoot`.
+    """
     chain: UUID | None = FIRST_CHAIN
     tries = 0
     while chain is not None:
         newest = newest_root()
-        after, is_made = _seal_some(chain, newest) if finish(newest) else (chain, None)
+        after, is_made = _seal_some(chain, newest, finish(newest))
         if is_made is None:
             tries += 1
             if tries == EXPORT_TRIES:
@@ -124,30 +151,23 @@ def seal_now() -> None:
     finish(newest_root())
 
 
-def finish(newest: Newest) -> bool:
-    """Put the seals on the heads of the newest root that have none of it yet; whether all have now."""
-    if not newest.number:
-        return True
-    row = Root.objects.filter(number=newest.number).values_list("heads", flat=True).get()
-    return _finish_all(unpacked_heads(row), newest.number)
-
-
-def _seal_some(after: UUID, newest: Newest) -> tuple[UUID | None, bool | None]:
+def _seal_some(after: UUID, newest: Newest, held: Held) -> tuple[UUID | None, bool | None]:
     """Make one root and its seals. Returns behind which chain to go on, None at the end; and whether it was made.
 
-    None for the latter: another process made one, or somebody holds a head.
+    None for the latter: another process made one. What is `held` still waits for the seal of an older root.
     """
     rows = _changed(after)
-    batch = _batch_of(rows, newest)
+    batch = _batch_of([row for row in rows if row[0] not in held], newest)
     following = rows[-1][0] if len(rows) == HEADS_A_ROOT else None
     is_other_key = bool(newest.number) and newest.public != signing_key().public
     if not (batch.heads or batch.certificates or is_other_key):
         return following, False
-    number = make_root(batch, after=newest)
+    number = make_root(batch, after=newest, held=held)
     if number is None:
         return after, None
     ROOTS_MADE.inc()
-    return following, True if _finish_all(batch.heads, number) else None
+    put_seals(batch.heads, number)
+    return following, True
 
 
 def _changed(after: UUID) -> list[tuple[Any, ...]]:
@@ -203,52 +223,3 @@ class _Sealed:
     seal: bytes
     seal_key: str
     untagged: int = 0
-
-
-def _some(heads: list[HeadLeaf]) -> Iterator[list[HeadLeaf]]:
-    for at in range(0, len(heads), HEADS_AT_ONCE):
-        yield heads[at : at + HEADS_AT_ONCE]
-
-
-def _finish_all(heads: list[HeadLeaf], number: int) -> bool:
-    """One that stays locked holds up none of the others."""
-    finished = [_finish(some, number) for some in _some(heads)]
-    return all(finished)
-
-
-def _finish(heads: list[HeadLeaf], number: int) -> bool:
-    """Seal these heads as of that root; whether none of them is left. One that was purged, or put back, is not waited for."""
-    for attempt in range(TRIES):
-        owed = _owed(heads, number)
-        if not owed:
-            return True
-        if attempt:
-            time.sleep(PAUSE_SECONDS)
-        _seal([it for it in heads if it[0] in owed], number)
-    logger.error(
-        "heads stay locked: root %d is sealed on later; one of them is %s", number, min(owed)
-    )
-    return False
-
-
-def _owed(heads: list[HeadLeaf], number: int) -> set[UUID]:
-    with connection.cursor() as cursor:
-        cursor.execute(OWED, [[it[0] for it in heads], [it[1] for it in heads], number])
-        return {chain for (chain,) in cursor.fetchall()}
-
-
-def _seal(heads: list[HeadLeaf], number: int) -> None:
-    key_id = newest_key_id()
-    seals = [
-        head_seal(key_id=key_id, correlation_id=chain, count=count, digest=digest, number=number)
-        for chain, count, digest in heads
-    ]
-    told: dict[str, Any] = {
-        "number": number,
-        "key": key_id,
-        "chains": [it[0] for it in heads],
-        "counts": [it[1] for it in heads],
-        "seals": seals,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(SEAL, told)

@@ -231,6 +231,13 @@ NOTICES = Children(
     )
 )
 ROOTS_MADE = _counter("roots_made_total", "Signed roots over the record that this process made.")
+HEADS_HELD = _gauge(
+    "heads_held",
+    "Chains that wait for their seal as somebody holds their heads, as the process that seals last saw it.",
+)
+SEALING_STOPPED = _gauge(
+    "sealing_stopped", "1 where nothing is sealed, as the newest root is none of ours; else 0."
+)
 SEALS_REFUSED = _counter(
     "seals_refused_total",
     "How often a chain was not sealed as what had been sealed of it no longer stands: it was tampered with.",

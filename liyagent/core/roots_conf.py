@@ -12,22 +12,28 @@ from liyagent.core.addresses import WEB_ADDRESS, is_web_address
 from liyagent.core.errors import BadSetting
 
 SECONDS, KEYS = "LIYAGENT_ROOT_SECONDS", "LIYAGENT_SIGNING_KEY"
+RETIRED = "LIYAGENT_RETIRED_SIGNING_KEYS"
 EXPORT, TOKEN = "LIYAGENT_ROOTS_EXPORT", "LIYAGENT_ROOTS_EXPORT_TOKEN"
 DEFAULT_SECONDS, LEAST_SECONDS, MOST_SECONDS = 60.0, 0.2, 86_400.0
 SEED_BYTES = 32
 LONGEST_TARGET = 2_000
 KEY_ID = re.compile(r"[A-Za-z0-9_]{1,64}")
+PUBLIC_KEY = re.compile(r"[0-9a-f]{64}")
 BEARER = re.compile(r"[A-Za-z0-9._~+/=-]{1,2000}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootsConf:
-    """`export` is an absolute directory or a web address, empty for none. Of `signing_keys` the first signs."""
+    """`export` is an absolute directory or a web address, empty for none. Of `signing_keys` the first signs.
+
+    `retired_keys` are public halves, in hex, of keys that signed and are gone.
+    """
 
     seconds: float = DEFAULT_SECONDS
     export: str = ""
     token: str = field(default="", repr=False)
     signing_keys: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
+    retired_keys: tuple[str, ...] = ()
 
     @property
     def is_web(self) -> bool:
@@ -38,7 +44,13 @@ class RootsConf:
 def read_roots(env: Mapping[str, str], *, allowed_private_hosts: Collection[str]) -> RootsConf:
     """Read them. Raises `BadSetting`, which tells no key, and no address: a presigned one is as good as a password."""
     export, token = env.get(EXPORT, "").strip(), env.get(TOKEN, "").strip()
-    conf = RootsConf(seconds=_seconds(env), export=export, token=token, signing_keys=_keys(env))
+    conf = RootsConf(
+        seconds=_seconds(env),
+        export=export,
+        token=token,
+        signing_keys=_keys(env),
+        retired_keys=_retired(env),
+    )
     if conf.is_web:
         is_usable = is_web_address(export, allowed=allowed_private_hosts) and "?" not in export
     else:
@@ -73,6 +85,16 @@ def _keys(env: Mapping[str, str]) -> tuple[tuple[str, bytes], ...]:
     if len({name for name, _ in ring}) != len(ring):
         raise BadSetting(f"{KEYS} names one key id twice; each id wants one key")
     return ring
+
+
+def _retired(env: Mapping[str, str]) -> tuple[str, ...]:
+    text = env.get(RETIRED, "").strip()
+    keys = tuple(it.strip() for it in text.split(",")) if text else ()
+    if not all(PUBLIC_KEY.fullmatch(it) for it in keys):
+        raise BadSetting(
+            f"{RETIRED} wants public keys of 64 digits 0-9a-f, as `manage.py events key` prints them, with commas between"
+        )
+    return keys
 
 
 def _key(part: str) -> tuple[str, bytes]:

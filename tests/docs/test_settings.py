@@ -71,10 +71,11 @@ def test_the_document_says_of_an_empty_default_that_it_is_empty(tmp_path: Path) 
         "LIYAGENT_APPROVAL_WEBHOOK_SECRETS",
         "LIYAGENT_PUBLIC_URL",
         "LIYAGENT_OWNER_DATABASE_URL",
+        "LIYAGENT_RETIRED_SIGNING_KEYS",
         "LIYAGENT_ROOTS_EXPORT",
         "LIYAGENT_ROOTS_EXPORT_TOKEN",
     }
-    assert (conf.roots.export, conf.roots.token) == ("", "")
+    assert (conf.roots.export, conf.roots.token, conf.roots.retired_keys) == ("", "", ())
     assert (conf.digest_key, conf.metrics_token, conf.commands_file) == (b"", "", None)
     assert {conf.allowed_origins, conf.allowed_private_hosts, conf.hook_modules} == {()}
     assert conf.source_roots == ()

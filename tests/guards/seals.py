@@ -7,6 +7,9 @@ from tests.guards.guard import Guard
 SEAL, HEADS, ROOTS = "events/seal_heads.py", "events/head_seals.py", "events/roots.py"
 VERIFY, CHECK = "events/verify_pack.py", "events/check_roots.py"
 EXPORT, ROLLBACK = "events/export_roots.py", "events/rollback.py"
+PUT = "events/put_seals.py"
+INTERRUPTED = "tests/unit/events/seals/test_interrupted.py::"
+FORGED = "tests/unit/events/seals/test_forged_roots.py::"
 SEALING = "tests/unit/events/seals/test_seal_heads.py::"
 PACKS = "tests/unit/events/seals/test_packs.py::"
 MUTANTS = "tests/unit/events/seals/test_mutants.py::test_no_mutant_is_accepted_and_none_is_a_crash"
@@ -28,14 +31,14 @@ SEAL_GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         name="a seal waits for no flush",
-        file=SEAL,
+        file=PUT,
         search=" FOR UPDATE SKIP LOCKED)",
         replace=" FOR UPDATE)",
         tests=(f"{SEALING}test_a_flush_waits_for_no_seal_and_no_seal_for_a_flush",),
     ),
     Guard(
         name="a head that moved on stays unsealed",
-        file=SEAL,
+        file=PUT,
         search="is_unsealed = h.count > v.count",
         replace="is_unsealed = false",
         tests=(f"{SEALING}test_a_head_that_moved_on_meanwhile_keeps_its_seal_and_is_sealed_again",),
@@ -43,9 +46,138 @@ SEAL_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="what a death left is sealed before the next root",
         file=SEAL,
-        search="        if not finish(newest):\n            break\n",
-        replace="",
+        search="        held = finish(newest)\n",
+        replace="        held: Held = {}\n",
+        tests=(
+            f"{SEALING}test_a_flush_waits_for_no_seal_and_no_seal_for_a_flush",
+            f"{INTERRUPTED}test_wherever_a_sealer_dies_another_goes_on_without_a_hole",
+        ),
+    ),
+    Guard(
+        name="a root names the heads that somebody holds",
+        file=SEAL,
+        search="    number = make_root(batch, after=newest, held=held)\n",
+        replace="    number = make_root(batch, after=newest)\n",
         tests=(f"{SEALING}test_a_flush_waits_for_no_seal_and_no_seal_for_a_flush",),
+    ),
+    Guard(
+        name="a held head is in no second root before it has the seal of the first",
+        file=SEAL,
+        search="[row for row in rows if row[0] not in held]",
+        replace="[*rows]",
+        tests=(f"{SEALING}test_a_flush_waits_for_no_seal_and_no_seal_for_a_flush",),
+    ),
+    Guard(
+        name="nothing is built on a root that is none of ours",
+        file=ROOTS,
+        search="    if wrong is not None:\n",
+        replace="    if False:\n",
+        tests=(
+            f"{FORGED}test_no_head_is_sealed_by_a_root_that_another_key_signed_and_that_is_told_loudly",
+        ),
+    ),
+    Guard(
+        name="sealing that has stopped is told",
+        file=SEAL,
+        search="        _note(is_stopped=True)\n",
+        replace="        pass\n",
+        tests=(
+            f"{FORGED}test_no_head_is_sealed_by_a_root_that_another_key_signed_and_that_is_told_loudly",
+        ),
+    ),
+    Guard(
+        name="a key that signed alone is none of ours",
+        file="events/root_trust.py",
+        search='    return None if is_of_ours(publics, near=it.number) else "unknown_key"\n',
+        replace="    return None\n",
+        tests=(
+            f"{FORGED}test_no_head_is_sealed_by_a_root_that_another_key_signed_and_that_is_told_loudly",
+            f"{FORGED}test_a_key_that_went_too_early_halts_until_it_is_put_back_or_named_as_retired",
+        ),
+    ),
+    Guard(
+        name="a key that has left the ring is known by the root that it signed with the next",
+        file="events/root_trust.py",
+        search="            asked += [it for it in _signed_with(public, near=near) if it not in asked]\n",
+        replace="            pass\n",
+        tests=(f"{FORGED}test_a_key_goes_once_a_root_is_signed_by_it_and_the_next",),
+    ),
+    Guard(
+        name="keys that signed one root are known by each other",
+        file="events/root_keys.py",
+        search="                self._with.setdefault(public, set()).update(signed - {public})\n",
+        replace="                self._with.setdefault(public, set())\n",
+        tests=(f"{FORGED}test_a_key_goes_once_a_root_is_signed_by_it_and_the_next",),
+    ),
+    Guard(
+        name="a root that follows vouches for none before it",
+        file="events/root_keys.py",
+        search="        yield from sorted({self._first[public] for public in left})\n",
+        replace="        yield from ()\n",
+        tests=(
+            f"{FORGED}test_a_key_that_went_too_early_halts_until_it_is_put_back_or_named_as_retired",
+        ),
+    ),
+    Guard(
+        name="a head is sealed by what a root of ours closed over, and by nothing else",
+        file=PUT,
+        search="        wrong = wrong_leaves(number)\n",
+        replace="        wrong = None\n",
+        tests=(
+            f"{FORGED}test_no_head_is_sealed_by_what_stands_in_the_row_of_a_root_and_was_not_closed_over",
+        ),
+    ),
+    Guard(
+        name="what is none of ours is not exported",
+        file=EXPORT,
+        search="        if wrong is not None:\n",
+        replace="        if False:\n",
+        tests=(
+            f"{FORGED}test_no_head_is_sealed_by_a_root_that_another_key_signed_and_that_is_told_loudly",
+        ),
+    ),
+    Guard(
+        name="a forged epoch accepts nothing",
+        file=ROLLBACK,
+        search="        if wrong_with(stored) is None:\n",
+        replace="        if True:\n",
+        tests=(f"{FORGED}test_a_later_epoch_that_no_key_of_ours_signed_accepts_nothing",),
+    ),
+    Guard(
+        name="no signature that is none keeps a database that was put back from being found",
+        file=ROLLBACK,
+        search="    return {public for _, signatures in told for public, _ in signatures}\n",
+        replace='    return {public for _, text in rows for public, _ in __import__("json").loads(text)}\n',
+        tests=(
+            f"{FORGED}test_no_row_in_the_table_of_roots_ends_a_verification_an_export_or_a_comparison",
+        ),
+    ),
+    Guard(
+        name="a leaf that is no whole one, or has a number that no row has, is none",
+        file="events/root_log.py",
+        search='    return min(int.from_bytes(data, "big"), MOST_STORED)\n',
+        replace='    return int.from_bytes(data, "big")\n',
+        tests=(
+            f"{FORGED}test_no_row_in_the_table_of_roots_ends_a_verification_an_export_or_a_comparison",
+        ),
+    ),
+    Guard(
+        name="what needs no tag is what the first roots closed over",
+        file="events/reading.py",
+        search="    return [it if not it.untagged else _believed(it, roots) for it in heads]\n",
+        replace="    return heads\n",
+        tests=(
+            "tests/unit/events/attacks/test_found.py::test_a_run_that_is_said_to_be_of_before_tags_is_found",
+        ),
+    ),
+    Guard(
+        name="a pack believes no head that says that its events are of before tags",
+        file="events/pack.py",
+        search="        head.untagged = roots.untagged(chain, told=head.untagged, sealed_in=sealed_in)\n",
+        replace="        pass\n",
+        tests=(
+            "tests/unit/events/attacks/test_found.py::test_a_run_that_is_said_to_be_of_before_tags_is_found",
+        ),
     ),
     Guard(
         name="a root's number is given once",

@@ -6,8 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from events.identity import database_id
 from events.management.subcommand import Subcommand
-from events.roots import database_id, newest_root
+from events.roots import newest_root
 from events.signing import signing_keys
 
 

@@ -30,6 +30,8 @@ def test_a_directory_and_a_web_address_are_told_apart() -> None:
 def test_the_first_signing_key_signs() -> None:
     keys = conf(SIGNING_KEY=f"new:{KEY}, old:{KEY}").signing_keys
     assert [name for name, _ in keys] == ["new", "old"]
+    retired = conf(RETIRED_SIGNING_KEYS=f"{'0a' * 32}, {'0b' * 32}").retired_keys
+    assert retired == ("0a" * 32, "0b" * 32)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +52,8 @@ def test_the_first_signing_key_signs() -> None:
         ("SIGNING_KEY", KEY),
         ("SIGNING_KEY", f"é:{KEY}"),
         ("SIGNING_KEY", f"k1:{KEY},k1:{KEY}"),
+        ("RETIRED_SIGNING_KEYS", "hidden"),
+        ("RETIRED_SIGNING_KEYS", f"{'0a' * 32},"),
     ],
 )
 def test_what_cannot_be_used_is_refused_by_its_name(name: str, value: str) -> None:

@@ -177,6 +177,13 @@ def forge_run(session: Session, chain: UUID) -> UUID:
     return other
 
 
+def forge_run_of_before_tags(session: Session, chain: UUID) -> UUID:
+    """The same, and its head says that it is of a release that made no tags."""
+    other = forge_run(session, chain)
+    session.execute("UPDATE events_eventhead SET untagged = 99 WHERE correlation_id = %s", [other])
+    return other
+
+
 def delete_all(session: Session, chain: UUID) -> None:
     """A run with its events, its head and what else tells of it."""
     for table, column in (

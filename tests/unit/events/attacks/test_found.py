@@ -30,6 +30,10 @@ from tests.unit.events.attacks.conftest import Roles
 from tests.unit.events.attacks.tampering import Attack, then_rehash, unseal, without_triggers
 from tests.unit.runs.carrying.conftest import World, calls, never, says
 
+HOURS_AGO = """
+CREATE OR REPLACE FUNCTION liyagent_now() RETURNS timestamptz LANGUAGE sql VOLATILE
+    AS $$ SELECT clock_timestamp() - interval '{hours} hours' $$
+"""
 HOLDS, REFUSED = "holds", "refused"
 
 
@@ -185,6 +189,28 @@ def test_a_run_that_never_was_is_found(served_world: World, roles: Roles) -> Non
     with roles.as_owner() as session, without_triggers(session):
         copied = by.copy_to_another_run(session, run.correlation_id)
     assert verified(str(copied)) == {"changed"}
+    assert look(api, run) == AS_IT_WAS
+
+
+@pytest.mark.promise("EV-02")
+@pytest.mark.field("FL-82")
+def test_a_run_that_is_said_to_be_of_before_tags_is_found(
+    served_world: World, roles: Roles
+) -> None:
+    """Only what the first roots closed over needs no tag, whatever a head says, and whatever was sealed of it since."""
+    api = api_of(make_user("rita", *READER))
+    with roles.as_owner() as session:
+        session.execute(HOURS_AGO.format(hours=2))
+        run = ended(served_world)
+        of_before = by.forge_run_of_before_tags(session, run.correlation_id)
+        seal_now()
+        session.execute(HOURS_AGO.format(hours=0))
+    seen = look(api, Run.objects.get(id=of_before))
+    assert seen == Seen(api="before_tags", verify=frozenset(), pack=AS_IT_WAS.pack)
+    with roles.as_owner() as session:
+        forged = by.forge_run_of_before_tags(session, run.correlation_id)
+    seal_now()
+    assert look(api, Run.objects.get(id=forged)) == saw("untagged", "untagged")
     assert look(api, run) == AS_IT_WAS
 
 

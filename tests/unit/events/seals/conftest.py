@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from django.conf import settings
+
+from tests.unit.events.seals.root_store import set_target
 
 
 @pytest.fixture
@@ -19,3 +22,12 @@ def with_keys(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         )
 
     return set_keys
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory that roots are exported to."""
+    target = tmp_path / "roots"
+    target.mkdir()
+    set_target(monkeypatch, str(target))
+    return target

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from django.conf import settings
+
+
+def set_target(monkeypatch: pytest.MonkeyPatch, export: str, token: str = "") -> None:
+    """Roots are exported to this directory or web address."""
+    roots = dataclasses.replace(settings.LIYAGENT.roots, export=export, token=token)
+    conf = dataclasses.replace(settings.LIYAGENT, roots=roots, allowed_private_hosts=("127.0.0.1",))
+    monkeypatch.setattr(settings, "LIYAGENT", conf)
 
 
 class RootStore:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
@@ -97,19 +96,6 @@ def test_one_chain_alone_is_looked_at_where_it_is_asked_for() -> None:
         (f"chain {chains[1]}, root 1", "deleted")
     ]
     assert found(Asked(first=chains[2])) == []
-
-
-@pytest.mark.promise("EV-02")
-def test_roots_that_another_key_signed_are_found_unless_a_later_one_vouches_for_them(
-    with_keys: Callable[..., None],
-) -> None:
-    with_keys(("gone", b"g" * 32))
-    three_roots()
-    with_keys(("ours", b"o" * 32))
-    assert found() == [("root 1", "unknown_key")]
-    new_chain()
-    seal_now()
-    assert found() == []
 
 
 @pytest.mark.promise("EV-03")

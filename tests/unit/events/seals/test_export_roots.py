@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
 import pytest
-from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 
@@ -25,28 +23,13 @@ from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput, Conflict, NotFound
 from liyagent.core.metrics import ROOT_EXPORTS_FAILED, ROOTS_BEHIND
 from tests.unit.events.seals.chains import new_chain, sql, without_triggers
-from tests.unit.events.seals.root_store import OddStore, RootStore
+from tests.unit.events.seals.root_store import OddStore, RootStore, set_target
 
 pytestmark = pytest.mark.usefixtures("fresh_db")
 
 
 def never() -> bool:
     return False
-
-
-def set_target(monkeypatch: pytest.MonkeyPatch, export: str, token: str = "") -> None:
-    roots = dataclasses.replace(settings.LIYAGENT.roots, export=export, token=token)
-    conf = dataclasses.replace(settings.LIYAGENT, roots=roots, allowed_private_hosts=("127.0.0.1",))
-    monkeypatch.setattr(settings, "LIYAGENT", conf)
-
-
-@pytest.fixture
-def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory that roots are exported to."""
-    target = tmp_path / "roots"
-    target.mkdir()
-    set_target(monkeypatch, str(target))
-    return target
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -19,7 +20,7 @@ from events.head_seals import check_seal
 from events.models import EventHead, Root, RunEvent
 from events.reading import read_head
 from events.reseal_heads import heads_by_key, reseal_heads
-from events.root_log import RootLog, leaves_of, unpacked_heads
+from events.root_log import RootLog, leaves_of, unpacked_heads, unpacked_held
 from events.roots import Batch, make_root, newest_root
 from events.seal_heads import DUE, LOOKED, due_values, seal_due, seal_now
 from events.signing import signing_key
@@ -30,7 +31,7 @@ from events.verify_pack import (
     signed_root,
     verify_signature,
 )
-from liyagent.core.metrics import SEALS_REFUSED
+from liyagent.core.metrics import HEADS_HELD, SEALS_REFUSED
 from runs.rounds import ROUNDS, due_of
 from tests.databases import FreshDatabase
 from tests.unit.events.seals.chains import append, new_chain, sql, without_triggers
@@ -151,8 +152,11 @@ def test_what_a_newer_key_sealed_is_left_to_those_who_have_it_and_is_no_alarm(
     with_keys: Callable[..., None],
 ) -> None:
     new, old = ("new", b"n" * 32), ("old", b"o" * 32)
-    with_keys(new, old)
+    with_keys(old)
     chain = new_chain(is_ended=False)
+    seal_now()
+    with_keys(new, old)
+    append(chain)
     seal_now()
     append(chain)
     refused = SEALS_REFUSED._value.get()
@@ -162,7 +166,7 @@ def test_what_a_newer_key_sealed_is_left_to_those_who_have_it_and_is_no_alarm(
     assert EventHead.objects.get(correlation_id=chain).is_unsealed
     with_keys(new, old)
     seal_now()
-    assert EventHead.objects.get(correlation_id=chain).sealed_count == 4
+    assert EventHead.objects.get(correlation_id=chain).sealed_count == 5
 
 
 @pytest.mark.promise("EV-07")
@@ -190,7 +194,10 @@ def test_of_two_that_make_one_number_one_does() -> None:
 
 
 @pytest.mark.promise("EV-07")
-def test_a_flush_waits_for_no_seal_and_no_seal_for_a_flush(fresh_db: FreshDatabase) -> None:
+def test_a_flush_waits_for_no_seal_and_no_seal_for_a_flush(
+    fresh_db: FreshDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever holds a head delays its seal, not the next root, and nothing is counted twice."""
     chain, other = new_chain(is_ended=False), new_chain()
     with psycopg.connect(fresh_db.url) as flush:
         flush.execute(
@@ -202,13 +209,23 @@ def test_a_flush_waits_for_no_seal_and_no_seal_for_a_flush(fresh_db: FreshDataba
         assert not sealing.is_alive()
         assert EventHead.objects.get(correlation_id=other).sealed_in == 1
         assert EventHead.objects.get(correlation_id=chain).sealed_in is None
-        # No second root while the first is not on all its heads: totals would count one twice.
-        new_chain()
-        seal_due(never)
-        assert Root.objects.count() == 1
+        for number in (2, 3):
+            later = new_chain()
+            began = time.monotonic()
+            assert seal_due(never) == 1
+            assert time.monotonic() - began < 0.5
+            assert EventHead.objects.get(correlation_id=later).sealed_in == number
+            assert unpacked_held(Root.objects.get(number=number).owed) == {chain: 1}
+        assert HEADS_HELD._value.get() == 1
+        assert str(chain) in caplog.text
+    append(chain)
     assert seal_due(never) == 1
-    assert EventHead.objects.get(correlation_id=chain).sealed_in == 1
-    assert statement(2)["totals"]["heads"] == 3
+    assert unpacked_held(Root.objects.get(number=4).owed) == {}
+    assert HEADS_HELD._value.get() == 0
+    head = EventHead.objects.get(correlation_id=chain)
+    assert (head.sealed_in, head.sealed_count, head.is_unsealed) == (4, 4, False)
+    totals = statement(4)["totals"]
+    assert (totals["heads"], totals["events"]) == (4, 13)
 
 
 def _seal_in_a_thread() -> None:
@@ -266,6 +283,7 @@ def test_heads_that_an_older_key_sealed_are_sealed_anew_so_that_it_may_go(
     with without_triggers():
         sql("UPDATE events_eventhead SET sealed_count = 2 WHERE correlation_id = %s", tampered)
     with_keys(new, old)
+    seal_now()
     told = reseal_heads(on_progress=lambda: None)
     assert (told.done, told.left, told.broken) == (1, 0, 1)
     assert heads_by_key() == {"new": 1, "old": 1}
