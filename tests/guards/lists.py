@@ -23,6 +23,15 @@ LISTS: tuple[Guard, ...] = (
         tests=(PLANS,),
     ),
     Guard(
+        name="an event that is purged asks for its certificate by the index",
+        file="events/migrations/0008_a_purge_asks_for_certificates_by_their_index.py",
+        search=" SET enable_seqscan = off",
+        replace=" SET enable_seqscan = on",
+        tests=(
+            "tests/unit/events/test_purge.py::test_each_event_that_is_purged_asks_for_its_certificate_by_the_index",
+        ),
+    ),
+    Guard(
         name="whether there is something to seal is asked of one index",
         file="events/seal_heads.py",
         search="SELECT 1 FROM events_eventhead WHERE is_unsealed)",

@@ -293,6 +293,19 @@ def test_a_purge_finds_its_way_by_indexes_alone(record: Record) -> None:
         assert_no_scan(plan[0]["Plan"])
 
 
+def test_each_event_that_is_purged_asks_for_its_certificate_by_the_index(record: Record) -> None:
+    """The plan of the first, made over a table that is known to hold little, is kept for all that a session purges."""
+    for _ in range(3):
+        record.chain(days=400)
+    record.sql("VACUUM ANALYZE events_purgecertificate")
+    with record.session.transaction():
+        ((chains,),) = record.sql(BY_HAND, 365)
+        ((walks,),) = record.sql(
+            "SELECT seq_scan FROM pg_stat_xact_user_tables WHERE relname = 'events_purgecertificate'"
+        )
+    assert (chains, walks) == (3, 0)
+
+
 def assert_no_scan(plan: dict[str, Any]) -> None:
     """Nothing in it walks a table or sorts."""
     text = json.dumps(plan)
