@@ -13,7 +13,8 @@ from uuid import UUID
 class Stamp:
     """`mission` is empty where none was named; `request_id` is the client's, or our own; `address` is the client's.
 
-    Within a run, `mission` is the run's (its correlation id where none was named), and `agent` its agent.
+    Within a run, `mission` is the run's (its correlation id where none was named), and `agent` its agent. `traceparent` is the
+    client's place in its own trace, empty where it named none that fits.
     """
 
     request_id: str
@@ -21,6 +22,7 @@ class Stamp:
     agent: str = ""
     address: str = ""
     correlation_id: UUID | None = None
+    traceparent: str = ""
 
     @property
     def mission_of_work(self) -> str:

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 
 from liyagent.core.client_address import client_address
 from liyagent.core.logs import REQUEST_ID, log_context
+from liyagent.core.traceparent import TRACEPARENT, clean_traceparent
 from missions.carry import BAGGAGE_HEADER, MISSION_HEADER, mission_named
 from missions.context import Stamp, stamped
 from missions.names import clean_mission
@@ -47,4 +48,5 @@ def stamp_of(request: HttpRequest) -> Stamp:
         request_id=clean_mission(headers.get(REQUEST_HEADER)) or str(uuid.uuid4()),
         mission=mission_named(headers.get(MISSION_HEADER), headers.get(BAGGAGE_HEADER)),
         address=client_address(request.META),
+        traceparent=clean_traceparent(headers.get(TRACEPARENT)),
     )

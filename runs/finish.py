@@ -9,6 +9,7 @@ from django.conf import settings
 from liyagent.agents.models import Recording
 from liyagent.core.errors import LiyagentError
 from liyagent.core.metrics import RUNS_ENDED
+from liyagent.core.traceparent import TRACEPARENT
 from liyagent.providers.types import Message, Role
 from liyagent.telemetry.spans import run_span
 from runs import hot
@@ -70,7 +71,16 @@ def end_run(
         give_up=checkpoint.give_up,
     )
     RUNS_ENDED.of(status.value, error.value or "none").inc()
-    _tell_span(checkpoint.run, checkpoint.counters, status, error, reason=reason, answer=answer)
+    asked_in = str(checkpoint.parts[0].get(TRACEPARENT, ""))
+    _tell_span(
+        checkpoint.run,
+        checkpoint.counters,
+        status,
+        error,
+        reason=reason,
+        answer=answer,
+        asked_in=asked_in,
+    )
 
 
 def end_unopened(
@@ -120,9 +130,10 @@ def _tell_span(
     *,
     reason: str,
     answer: str = "",
+    asked_in: str = "",
 ) -> None:
     """The span of the run itself, from its start on; written here alone, by whoever ended it."""
-    with run_span(run) as told:
+    with run_span(run, asked_in=asked_in) as told:
         if not told:
             return
         told.tell(

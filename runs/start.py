@@ -8,12 +8,16 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
 from liyagent.agents.channels import is_open
 from liyagent.agents.errors import AgentUnknown, ChannelClosed
 from liyagent.core.errors import BadInput, LiyagentError
 from liyagent.core.ids import new_id
 from liyagent.core.plain import clean_text
 from liyagent.core.seal import tag_of
+from liyagent.core.traceparent import TRACEPARENT
+from missions.context import current_stamp
 from runs.authority import AgentNow, agent_now, newest_config
 from runs.begin import Begun, begin_run, current_config
 from runs.checkpoint import START, keyring, seal_head, sealer_of, started_as
@@ -181,6 +185,8 @@ def _seal(
     part = start_part(task=task, history=turns, run=started_as(run))
     if acted:
         part["guarded"] = acted
+    if (traceparent := current_stamp().traceparent) and settings.LIYAGENT.traces:
+        part[TRACEPARENT] = traceparent
     sealed = sealer.seal(part, kind=START, number=0)
     run.seal = seal_head(
         sealer,

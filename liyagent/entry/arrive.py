@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection, transaction
 from psycopg.types.json import Jsonb
 
 from liyagent.core.errors import BadInput
 from liyagent.core.ids import new_id
+from liyagent.core.traceparent import TRACEPARENT
 from liyagent.leases.own import OWN
 from missions.context import current_stamp
 from runs.checkpoint import keyring
@@ -64,6 +66,7 @@ class Arriving:
     words: dict[str, Any]
     mission: str = ""
     request_id: str = ""
+    traceparent: str = ""
     body_digest: str = ""
     owed: Sequence[Owed] = field(default_factory=tuple)
     skipped: str = ""
@@ -119,8 +122,11 @@ def keep_arrival(arriving: Arriving) -> Arrived:
 def _row(arriving: Arriving, run_id: UUID, state: str) -> list[Any]:
     ring = keyring()
     sealer = ring.sealer(key_id=ring.newest, run_id=run_id, format_number=CHECKPOINT_FORMAT)
-    sealed = sealer.seal(arriving.words, kind=ARRIVAL, number=0)
     stamp = current_stamp()
+    # Whoever starts it links its trace to the caller's.
+    traceparent = arriving.traceparent or stamp.traceparent
+    known = {TRACEPARENT: traceparent} if traceparent and settings.LIYAGENT.traces else {}
+    sealed = sealer.seal({**arriving.words, **known}, kind=ARRIVAL, number=0)
     return [
         run_id, arriving.way, arriving.source, arriving.delivery_id, arriving.body_digest, arriving.agent_key,
         arriving.started_by, arriving.mission or stamp.mission, arriving.request_id or stamp.request_id, None if arriving.skipped else sealed, ring.newest,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -12,13 +13,14 @@ from django.db import connection, transaction
 from liyagent.audit.record import record
 from liyagent.core.errors import LiyagentError
 from liyagent.core.seal import KeyMissing
+from liyagent.core.traceparent import TRACEPARENT
 from liyagent.core.transactions import forbid_transaction
 from liyagent.entry.arrive import ARRIVAL, IN_HAND_SECONDS
 from liyagent.entry.errors import ArrivalRefused
 from liyagent.entry.models import Arrival, ArrivalState
 from liyagent.entry.stamp import stamp_of
 from liyagent.leases.own import OWN
-from missions.context import stamped
+from missions.context import current_stamp, stamped
 from runs.checkpoint import keyring
 from runs.errors import NotStarted
 from runs.models import CHECKPOINT_FORMAT, Run
@@ -74,7 +76,9 @@ def begin_arrival(run_id: UUID) -> Arrival:
         return arrival
     with stamped(stamp_of(arrival)):
         try:
-            _start(arrival, _words(arrival))
+            words = _words(arrival)
+            with stamped(replace(current_stamp(), traceparent=words.get(TRACEPARENT, ""))):
+                _start(arrival, words)
         except (NotStarted, KeyMissing) as error:
             _later(arrival, error)
         except LiyagentError as error:

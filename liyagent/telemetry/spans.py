@@ -19,10 +19,10 @@ from uuid import UUID
 
 from django.conf import settings
 
+from liyagent.core.traceparent import TRACEPARENT
 from liyagent.core.traces_conf import TracesConf
 from liyagent.telemetry.kinds import Kind
 
-TRACEPARENT = "traceparent"
 Fact = str | int | None
 
 
@@ -162,8 +162,8 @@ class Story(ABC):
         """Return a span that begins with its block; or of the moment `at`, which is past."""
 
     @abstractmethod
-    def ended(self) -> Telling:
-        """Return the span of the run itself, from its start until now."""
+    def ended(self, asked_in: str) -> Telling:
+        """Return the span of the run itself, from its start until now, linked to the `traceparent` it was asked in."""
 
 
 class Tracing(Protocol):
@@ -211,10 +211,13 @@ def story_of(run: Traced) -> Story | Telling:
     return NOTHING if tracing is None else tracing.story_of(run)
 
 
-def run_span(run: Traced) -> Telling:
-    """Return the span of a run that has just ended; it lasts from the run's start. `NOTHING` where no collector is set."""
+def run_span(run: Traced, *, asked_in: str = "") -> Telling:
+    """Return the span of a run that has just ended; it lasts from the run's start. `NOTHING` where no collector is set.
+
+    `asked_in`: the `traceparent` of whoever asked for it, which it is linked to; one that is none is left out.
+    """
     tracing = tracing_of(settings.LIYAGENT.traces)
-    return NOTHING if tracing is None else tracing.story_of(run).ended()
+    return NOTHING if tracing is None else tracing.story_of(run).ended(asked_in)
 
 
 def tell_requests() -> None:

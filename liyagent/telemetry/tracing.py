@@ -30,6 +30,7 @@ from opentelemetry.trace import (
 )
 from opentelemetry.trace import Span as ApiSpan
 
+from liyagent.core.traceparent import ids_in
 from liyagent.core.traces_conf import TracesConf
 from liyagent.telemetry.ids import run_span_id_of, trace_id_of
 from liyagent.telemetry.kinds import MOST_WORDS, NAMED, OUTWARD, SPAN, Kind
@@ -39,7 +40,7 @@ from liyagent.telemetry.processors import MissionProcessor, context_of
 from liyagent.telemetry.sending import Sending
 from liyagent.telemetry.spans import STORY, Story, Traced
 
-FULL = "full"
+FULL, ASKED = "full", "asked"
 # All of them told: what the environment limits elsewhere could push out a span's mission.
 LIMITS = SpanLimits(
     max_attributes=64,
@@ -154,16 +155,23 @@ class RunStory(Story):
             ended=at,
         )
 
-    def ended(self) -> LiveSpan:
-        """Return the span of the run itself, from its start until now; the parent's is above a child's."""
+    def ended(self, asked_in: str) -> LiveSpan:
+        """Return the span of the run itself, from its start until now; the parent's is above a child's.
+
+        Whoever asked for the run has a trace of its own: that is linked, and nobody's parent.
+        """
         run = self._run
         above = run.parent_id and _span_context(run.correlation_id, run.parent_id)
         own = (trace_id_of(run.correlation_id), run_span_id_of(run.id))
         began = round(run.created_at.timestamp() * 1e9)
+        asked = ids_in(asked_in)
+        links = [Link(SpanContext(*asked, is_remote=True), {SPAN: ASKED})] if asked else []
 
         def start() -> ApiSpan:
             with _ids(*own):
-                return self._start(Kind.RUN, run.agent_key, parent=above or None, start=began)
+                return self._start(
+                    Kind.RUN, run.agent_key, parent=above or None, links=links, start=began
+                )
 
         return LiveSpan(start, has_words=self._has_words)
 

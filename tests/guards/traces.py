@@ -9,6 +9,7 @@ SPANS = "tests/unit/telemetry/test_spans.py::"
 SENDING = "tests/unit/telemetry/test_sending.py::"
 REQUESTS = "tests/unit/telemetry/test_requests.py::"
 CARRIED = "tests/unit/runs/carrying/test_traces.py::"
+ASKED_IN = "tests/unit/telemetry/test_asked_in.py::"
 
 TRACES: tuple[Guard, ...] = (
     Guard(
@@ -166,5 +167,35 @@ TRACES: tuple[Guard, ...] = (
             "tests/unit/telemetry/test_off.py::test_every_span_without_a_collector_is_one_object",
             f"{CARRIED}test_where_no_collector_is_set_a_call_out_says_nothing_of_spans",
         ),
+    ),
+    Guard(
+        name="trace: what is no traceparent is dropped",
+        file="liyagent/core/traceparent.py",
+        search="RULE.fullmatch(value)",
+        replace="RULE.match(value)",
+        tests=(f"{ASKED_IN}test_what_is_no_traceparent_is_dropped",),
+    ),
+    Guard(
+        name="trace: a run's span is linked to whoever asked",
+        file=f"{ROOM}tracing.py",
+        search="links=links, start=began",
+        replace="start=began",
+        tests=(
+            f"{ASKED_IN}test_the_span_of_a_run_that_was_lost_is_linked_to_whoever_asked_for_it",
+        ),
+    ),
+    Guard(
+        name="trace: who asked is kept only where it is told",
+        file="runs/start.py",
+        search=" and settings.LIYAGENT.traces",
+        replace="",
+        tests=(f"{ASKED_IN}test_where_nothing_is_traced_nothing_of_it_is_kept",),
+    ),
+    Guard(
+        name="trace: an arrival keeps who asked for it",
+        file="liyagent/entry/begin.py",
+        search='traceparent=words.get(TRACEPARENT, "")',
+        replace="traceparent=current_stamp().traceparent",
+        tests=(f"{ASKED_IN}test_an_arrival_that_another_process_starts_keeps_its_own",),
     ),
 )

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from liyagent.core.traceparent import TRACEPARENT, clean_traceparent
 from liyagent.entry.a2a.wire import Version
 from missions.carry import mission_named
 from runs.stream import Rights
-
-TRACEPARENT = "traceparent"
-# W3C Trace Context, version 00: the only one there is.
-TRACE_RULE = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +50,7 @@ def mission_of(asked: Asked, *metadata: Mapping[str, Any]) -> str:
 def traceparent_of(asked: Asked, *metadata: Mapping[str, Any]) -> str:
     """Return the caller's place in its trace, found as the mission is; empty for none."""
     named = [it.get(TRACEPARENT) for it in _looked_in(asked, metadata)]
-    for value in (asked.traceparent, *named):
-        if isinstance(value, str) and TRACE_RULE.fullmatch(value):
-            return value
-    return ""
+    return next(filter(None, map(clean_traceparent, (asked.traceparent, *named))), "")
 
 
 def _looked_in(asked: Asked, metadata: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, Any]]:

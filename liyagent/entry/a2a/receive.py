@@ -72,6 +72,7 @@ def _begun(asked: Asked, message: Message, context_id: str, wanted: Wanted | Non
                 words=words,
                 mission=mission_of(asked, *_metadata(asked, message)),
                 request_id=asked.request_id,
+                traceparent=traceparent_of(asked, *_metadata(asked, message)),
                 body_digest=message.digest,
             )
         )

@@ -10,7 +10,8 @@ from typing import Any
 from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.approvals.words import arguments_of
 from liyagent.core.errors import LiyagentError
-from liyagent.entry.a2a.caller import TRACEPARENT, Caller
+from liyagent.core.traceparent import TRACEPARENT
+from liyagent.entry.a2a.caller import Caller
 from liyagent.entry.a2a.models import State, Task
 from liyagent.entry.a2a.wire import Version
 from liyagent.entry.models import Arrival

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from liyagent.core.traceparent import TRACEPARENT, clean_traceparent
 from missions.carry import mission_named
 from missions.context import Stamp
 
@@ -32,5 +33,10 @@ class Asked:
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
     def stamp_with(self, meta: object) -> Stamp:
-        """Return the stamp of a message with that `_meta`: its mission is the request's, else the one named there (FL-98)."""
-        return replace(self.stamp, mission=mission_named(self.stamp.mission, "", meta))
+        """Return the stamp of a message with that `_meta`: what the request's headers do not name is looked for there (FL-98)."""
+        named = meta.get(TRACEPARENT) if isinstance(meta, Mapping) else None
+        return replace(
+            self.stamp,
+            mission=mission_named(self.stamp.mission, "", meta),
+            traceparent=self.stamp.traceparent or clean_traceparent(named),
+        )
