@@ -9,10 +9,11 @@ from uuid import UUID
 from django.db.models import Q
 
 from liyagent.core.paging import bad_cursor
+from liyagent.core.stored_times import FIRST
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-PLACE = re.compile(r"([0-9]{1,18})-([0-9a-f]{1,32})")
+PLACE = re.compile(r"(-?[0-9]{1,18})-([0-9a-f]{1,32})")
 LARGEST = (1 << 63) - 1
 
 
@@ -37,8 +38,12 @@ def read_numbered(place: str) -> tuple[datetime, int]:
 
 
 def behind(at: datetime, key: UUID | int | str, *, moment: str, name: str = "id") -> Q:
-    """Return what stands behind a place where the newest goes first: columns `moment`, then `name`. It can be read off an index."""
-    return Q((f"{moment}__lte", at)) & (Q((f"{moment}__lt", at)) | Q((f"{name}__lt", key)))
+    """Return what stands behind a place where the newest goes first: columns `moment`, then `name`. It can be read off an index.
+
+    What lies before the calendar, as only whoever edits rows can make it, stands behind none: places would lead to it for ever.
+    """
+    within = Q((f"{moment}__lte", at)) & Q((f"{moment}__gt", FIRST))
+    return within & (Q((f"{moment}__lt", at)) | Q((f"{name}__lt", key)))
 
 
 def number_in(text: str) -> int:
@@ -49,14 +54,15 @@ def number_in(text: str) -> int:
 
 
 def moment_written(at: datetime) -> str:
-    """Return a time as places have it: the microseconds since 1970."""
+    """Return a time as places have it: the microseconds since 1970, below nothing before."""
     return str((at - EPOCH) // MICROSECOND)
 
 
 def moment_of(text: str) -> datetime:
     """Return the time that `moment_written` was given. Raises `BadInput`."""
+    sign = -1 if text.startswith("-") else 1
     try:
-        return EPOCH + number_in(text) * MICROSECOND
+        return EPOCH + sign * number_in(text.removeprefix("-")) * MICROSECOND
     except OverflowError:
         raise bad_cursor() from None
 

@@ -38,6 +38,7 @@ from runs.models import Call, Run
 FILTERS = ("limit", "cursor")
 # A longer chain is judged and folded at the shell alone: `manage.py events verify --run`.
 MOST_JUDGED = 20_000
+MOST_JUDGED_SIZE = 200_000_000
 MOST_ITEMS = 2000
 MOST_MARKS = 2000
 MOST_OPEN = 100
@@ -110,8 +111,11 @@ def evidence_of(run_id: UUID, asked: dict[str, str]) -> Evidence:
         )
 
 
-def judge_chain(run: Run, head: HeadRow | None) -> Judged:
-    """Read the run's whole chain once: the verdict, the state, and what differs from the rows. Inside `one_moment`."""
+def judge_chain(run: Run, head: HeadRow | None) -> Judged | None:
+    """Read the run's whole chain once: the verdict, the state, and what differs from the rows. Inside `one_moment`.
+
+    None where its contents come to more than `MOST_JUDGED_SIZE` characters.
+    """
     chain = run.correlation_id
     facts = read_facts(chain, chain).get(chain, [])
     judge = Judge(
@@ -122,7 +126,11 @@ def judge_chain(run: Run, head: HeadRow | None) -> Judged:
         seal=SEAL_CHECK.check,
     )
     state = State(Budget(MOST_ITEMS))
+    size = 0
     for row in islice(stream_events(chain, chain), MOST_JUDGED + 1):
+        size += len(row.content)
+        if size > MOST_JUDGED_SIZE:
+            return None
         judge.see(row)
         state.see(row)
     states = [it for it in state.runs.values() if is_root(run) or it.run_id == run.id]

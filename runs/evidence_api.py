@@ -14,7 +14,7 @@ from liyagent.access.permissions import VIEW_RUN, may_read_words
 from liyagent.access.views import GuardedView
 from liyagent.core.bodies import once_each
 from liyagent.core.paging import MOST_PAGE, next_link
-from runs.evidence import MOST_JUDGED, Evidence, event_told, evidence_of
+from runs.evidence import MOST_JUDGED, MOST_JUDGED_SIZE, Evidence, event_told, evidence_of
 from runs.evidence_list import logged_runs
 from runs.evidence_serializers import EvidenceSerializer, LoggedRunsSerializer
 
@@ -23,7 +23,8 @@ PAGING = [
     OpenApiParameter("cursor", str, description="What a page's `next` named."),
 ]
 TOO_LONG = (
-    f"the chain holds more than {MOST_JUDGED} events; `manage.py events verify --run` judges it"
+    f"the chain holds more than {MOST_JUDGED} events, or {MOST_JUDGED_SIZE} characters of content; "
+    "`manage.py events verify --run` judges it"
 )
 LATER_PAGE = "the first page, without a cursor, tells it"
 

@@ -16,6 +16,7 @@ from events.keys import checking_keys
 from events.reading import HeadRow, one_moment, purged_among, read_facts, read_head, stream_events
 from events.sealing import SEAL_CHECK
 from events.verdict import Found, Judge, Verdict
+from runs import evidence
 from runs.evidence import MOST_ITEMS, MOST_JUDGED, live_of
 from runs.evidence_compare import Difference, differences
 from runs.head import BODIES
@@ -70,6 +71,7 @@ class RecordTold:
     run_id: UUID
     count: int
     is_longer: bool
+    is_larger: bool
     purged_at: datetime | None
     verdict: Verdict | None
     differs: Sequence[Difference]
@@ -94,7 +96,8 @@ class RecordTold:
     @property
     def may_be_asked_for(self) -> bool:
         """Whether the page may look at it after all."""
-        return self.verdict is None and self.purged_at is None and not self.is_longer
+        is_too_much = self.is_longer or self.is_larger
+        return self.verdict is None and self.purged_at is None and not is_too_much
 
     @property
     def is_open(self) -> bool:
@@ -118,7 +121,8 @@ class RecordTold:
 def record_of(run: Run, *, is_asked_for: bool = False) -> RecordTold:
     """Judge the chain of a run, of one moment, and compare what its events come to with its row.
 
-    Not a chain of more than 5,000 events, or 20,000 where it is asked for; the number of statements is the same for any.
+    Not a chain of more than 5,000 events, or 20,000 where it is asked for, nor one of more than 200 million characters of
+    content; the number of statements is the same for any.
     """
     chain, most = run.correlation_id, MOST_ASKED_FOR if is_asked_for else MOST_AT_ONCE
     with one_moment():
@@ -127,20 +131,22 @@ def record_of(run: Run, *, is_asked_for: bool = False) -> RecordTold:
             ((count,),) = cursor.fetchall()
         head = read_head(chain)
         purged_at = purged_among([chain]).get(chain) if not count else None
-        looked = _look(run, head) if count <= most and purged_at is None else None
+        is_looked_at = count <= most and purged_at is None
+        looked = _look(run, head) if is_looked_at else None
     return RecordTold(
         correlation_id=chain,
         run_id=run.id,
         count=min(count, MOST_ASKED_FOR),
         is_longer=count > MOST_ASKED_FOR,
+        is_larger=is_looked_at and looked is None,
         purged_at=purged_at,
         verdict=looked[0] if looked else None,
         differs=looked[1] if looked else (),
     )
 
 
-def _look(run: Run, head: HeadRow | None) -> tuple[Verdict, Sequence[Difference]]:
-    """Read the chain once, in a stream."""
+def _look(run: Run, head: HeadRow | None) -> tuple[Verdict, Sequence[Difference]] | None:
+    """Read the chain once, in a stream; None where it holds too much."""
     chain = run.correlation_id
     judge = Judge(
         correlation_id=chain,
@@ -150,7 +156,11 @@ def _look(run: Run, head: HeadRow | None) -> tuple[Verdict, Sequence[Difference]
         seal=SEAL_CHECK.check,
     )
     state = State(Budget(MOST_ITEMS))
+    size = 0
     for row in islice(stream_events(chain, chain), MOST_ASKED_FOR + 1):
+        size += len(row.content)
+        if size > evidence.MOST_JUDGED_SIZE:
+            return None
         judge.see(row)
         if row.run_id == run.id:
             state.see(row)

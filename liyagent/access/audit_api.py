@@ -60,7 +60,7 @@ class AuditLog(GuardedView):
     """`GET /api/audit`: what was done and by whom, newest first; `next` leads on until it is null.
 
     A page can be short, or empty, and yet lead on: where several filters are given, at most 10,000 rows of what one of
-    them finds are looked through for one page.
+    them finds are looked through for one page; and one ends before its details come to more than a million characters.
     """
 
     needs = {"GET": (VIEW_AUDIT,)}

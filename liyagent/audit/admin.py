@@ -16,6 +16,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from liyagent.audit.concerns_admin import ConcernAdmin
+from liyagent.audit.detail import short_detail
 from liyagent.audit.filters import FILTERS, narrowed
 from liyagent.audit.models import AuditRow, Concern
 from liyagent.core.moments import when
@@ -23,7 +24,8 @@ from liyagent.core.pills import QUIET, pill
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell, visible
 
-LONGEST_DETAIL = 300
+LONGEST_DETAIL, LONGEST_SHOWN = 300, 100_000
+LONG = "More than fits into a list: see the row itself."
 DEEPEST = 4
 
 admin.site.register(Concern, ConcernAdmin)
@@ -65,7 +67,8 @@ class AuditRowAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """Look by what an index leads to alone; the rest is compared among the newest of it."""
-        return narrowed(queryset, request, _looked_for(search_term.strip())), False
+        rows = queryset.defer("detail").annotate(short=short_detail())
+        return narrowed(rows, request, _looked_for(search_term.strip())), False
 
     @admin.display(description="when")
     def happened(self, row: AuditRow) -> SafeString:
@@ -128,15 +131,17 @@ class AuditRowAdmin(ReadOnlyAdmin):
     @admin.display(description="detail")
     def short_detail(self, row: AuditRow) -> SafeString:
         """The beginning of the detail."""
-        text = "\n".join(lines_of(row.detail))
+        short: Mapping[str, Any] | None = row.short  # type: ignore[attr-defined]  # of the list's query
+        text = LONG if short is None else "\n".join(lines_of(short))
         cut = text if len(text) <= LONGEST_DETAIL else f"{text[:LONGEST_DETAIL]}…"
         return format_html('<div class="liy-words">{}</div>', cut or "-")
 
     @admin.display(description="detail")
     def shown_detail(self, row: AuditRow) -> SafeString:
-        """All of the detail."""
+        """The detail, a hundred thousand characters of it at the most."""
         text = "\n".join(lines_of(row.detail))
-        return format_html('<div class="liy-words">{}</div>', text or "-")
+        cut = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+        return format_html('<div class="liy-words">{}</div>', cut or "-")
 
 
 def _looked_for(term: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from liyagent.audit.listing import SELECTED, Selection, find_rows, selection_of
+from liyagent.audit.listing import SELECTED, Selection, find_rows, rows_within, selection_of
 from liyagent.audit.models import AuditRow
 from liyagent.audit.record import record
 from liyagent.core.errors import BadInput
@@ -45,11 +45,11 @@ class Export:
         found = find_rows(
             self.wanted, limit=PAGE, above=self.after, below=self.upto + 1, newest_first=False
         )
-        rows = AuditRow.objects.filter(pk__in=found.ids).order_by("id")
+        rows, last = rows_within(found, newest_first=False)
         told = b"".join(json_bytes(facts_of(row)) + b"\n" for row in rows)
-        self.rows += len(found.ids)
-        if found.last is not None:
-            self.after = found.last
+        self.rows += len(rows)
+        if last is not None:
+            self.after = last
             return told
         self.after, self.is_complete = max(self.after, self.upto), True
         return told + json_bytes(self.told()) + b"\n"

@@ -10,9 +10,10 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import F, Q, QuerySet, RowRange, Sum, Window
 from django.utils.dateparse import parse_datetime
 
+from liyagent.audit.detail import size_of_detail
 from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput
 from liyagent.core.paging import (
@@ -28,6 +29,8 @@ from missions.names import clean_mission
 
 # How many rows of what an index finds are looked through for the other filters, at most, for one page.
 MOST_LOOKED_THROUGH = 10_000
+# A page ends before its details come to more characters.
+PAGE_SIZE = 1_000_000
 # What an index leads to, in this order of preference; each is ordered by number.
 INDEXED = ("run", "mission", "actor", "agent", "action")
 COLUMNS = {"run": "run_id", "mission": "mission", "actor": "actor", "agent": "agent", "action": "action"}  # fmt: skip
@@ -92,15 +95,27 @@ def page_of_audit(asked: Mapping[str, str]) -> Page[AuditRow]:
     """Return the page of rows that `asked` (of `FILTERS`) names, newest first.
 
     `action` takes in what lies below it: `agent.run` is also `agent.run.ended`. A page can be short, or empty, and yet
-    lead on: then what was looked through held no more that fit. Raises `BadInput`.
+    lead on: then what was looked through held no more that fit, or more would be too large. Raises `BadInput`.
     """
     check_names(asked, FILTERS)
     limit = limit_of(asked)
     below = _number(asked["cursor"]) if "cursor" in asked else GREATEST_ID
     found = find_rows(selection_of(asked), below=below, limit=limit)
-    rows = AuditRow.objects.filter(pk__in=found.ids).order_by("-id")
-    cursor = write_cursor([str(found.last)]) if found.last is not None else ""
-    return Page(rows=list(rows), next_cursor=cursor)
+    rows, last = rows_within(found)
+    return Page(rows=rows, next_cursor=write_cursor([str(last)]) if last is not None else "")
+
+
+def rows_within(found: Found, *, newest_first: bool = True) -> tuple[list[AuditRow], int | None]:
+    """Return rows that were found, in their order, and the last that was looked at where more may follow.
+
+    As many as come to `PAGE_SIZE` characters of detail, and one at the least.
+    """
+    order = F("id").desc() if newest_first else F("id").asc()
+    before = Window(Sum(size_of_detail()), order_by=order, frame=RowRange(end=-1))
+    rows = AuditRow.objects.filter(pk__in=found.ids).annotate(before=before).order_by(order)
+    fitting = list(rows.filter(Q(before=None) | Q(before__lte=PAGE_SIZE)))
+    is_cut = 0 < len(fitting) < len(found.ids)
+    return fitting, fitting[-1].pk if is_cut else found.last
 
 
 def selection_of(asked: Mapping[str, str]) -> Selection:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from liyagent.audit.detail import Detail
+
 
 class AuditRow(models.Model):
     """One thing that happened: `action` in dotted words, `detail` plain facts without anybody's words.
@@ -23,7 +25,7 @@ class AuditRow(models.Model):
     request_id = models.CharField(max_length=128, blank=True)
     address = models.CharField(max_length=64, blank=True, db_default="")
     is_confidential = models.BooleanField(db_default=False)
-    detail = models.JSONField(default=dict)
+    detail = Detail(default=dict)
 
     class Meta:
         ordering = ("-id",)

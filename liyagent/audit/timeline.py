@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import TextField
-from django.db.models.functions import Cast, Length
-
+from liyagent.audit.detail import short_detail
 from liyagent.audit.models import AuditRow
 from missions.places import number_in
 from missions.timeline import Entry, Source, register
 
 VIEW_AUDIT = "audit.view_auditrow"
-# A longer detail is read on the row's own page.
-LONGEST_DETAIL = 4_000
 
 
 def audit_of(mission: str, before: str, limit: int) -> list[Entry]:
@@ -21,11 +17,10 @@ def audit_of(mission: str, before: str, limit: int) -> list[Entry]:
     rows = AuditRow.objects.filter(mission=mission).order_by("-id")
     if before:
         rows = rows.filter(id__lt=number_in(before))
-    length = Length(Cast("detail", TextField()))
-    found = list(rows.defer("detail").annotate(length=length)[:limit])
-    short = [row.id for row in found if row.length <= LONGEST_DETAIL]
-    details = dict(AuditRow.objects.filter(id__in=short).values_list("id", "detail"))
-    return [_entry(row, details.get(row.id)) for row in found]
+    return [
+        _entry(row, row.short)
+        for row in rows.defer("detail").annotate(short=short_detail())[:limit]
+    ]
 
 
 def _entry(row: AuditRow, detail: dict[str, Any] | None) -> Entry:

@@ -9,6 +9,7 @@ CONCERNS = "tests/unit/audit/test_concerns.py::"
 STAMPS = "tests/unit/audit/test_stamps.py::"
 API = "tests/flows/test_audit_api.py::"
 LISTING = "tests/unit/audit/test_listing.py::"
+HOSTILE = "tests/unit/audit/test_hostile_rows.py::"
 EXPORT = "liyagent/audit/export.py"
 LIST = "liyagent/audit/listing.py"
 
@@ -125,5 +126,44 @@ AUDIT_GUARDS: tuple[Guard, ...] = (
         search='    needs = {"GET": (VIEW_CONCERN,), "POST": (HANDLE_CONCERN,)}',
         replace='    needs = {"GET": (VIEW_CONCERN,), "POST": (VIEW_CONCERN,)}',
         tests=(f"{API}test_each_right_opens_its_own_door",),
+    ),
+    Guard(
+        name="a page of the log is bounded by its details",
+        file=LIST,
+        search="filter(Q(before=None) | Q(before__lte=PAGE_SIZE))",
+        replace="all()",
+        tests=(
+            f"{LISTING}test_a_page_and_a_part_of_an_export_end_before_their_details_are_too_much",
+        ),
+    ),
+    Guard(
+        name="a page that ended early leads on",
+        file=LIST,
+        search="    return fitting, fitting[-1].pk if is_cut else found.last\n",
+        replace="    return fitting, found.last\n",
+        tests=(
+            f"{LISTING}test_a_page_and_a_part_of_an_export_end_before_their_details_are_too_much",
+        ),
+    ),
+    Guard(
+        name="a detail that is no object of ours is told as one",
+        file="liyagent/audit/detail.py",
+        search="found if isinstance(found, dict) else {OTHER: value[:LONGEST_OTHER]}",
+        replace="found",
+        tests=(f"{HOSTILE}test_no_row_that_was_edited_keeps_anybody_from_a_page",),
+    ),
+    Guard(
+        name="a detail that nothing can be read of is told all the same",
+        file="liyagent/audit/detail.py",
+        search="        except NotStorable:\n            found = None\n",
+        replace="        except NotStorable:\n            raise\n",
+        tests=(f"{HOSTILE}test_an_export_tells_of_what_was_edited",),
+    ),
+    Guard(
+        name="a time that no calendar has is read all the same",
+        file="liyagent/core/stored_times.py",
+        search="    connection_created.connect(_set_loader, dispatch_uid=",
+        replace="    connection_created.disconnect(_set_loader, dispatch_uid=",
+        tests=(f"{HOSTILE}test_no_row_that_was_edited_keeps_anybody_from_a_page",),
     ),
 )

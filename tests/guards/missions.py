@@ -13,6 +13,7 @@ IN_BAGGAGE, NAMED, CARRIED, HANDED, SEEN = (
 )
 API = "tests/flows/test_missions_api.py::"
 CONSOLE = "tests/flows/test_missions_console.py::"
+HOSTILE = "tests/unit/audit/test_hostile_rows.py::"
 LIMITS = f"{IN_BAGGAGE}test_a_header_beyond_the_limits_of_the_specification_is_not_read"
 MEMBERS = f"{IN_BAGGAGE}test_the_first_member_that_fits_names_the_mission"
 
@@ -220,5 +221,19 @@ MISSIONS: tuple[Guard, ...] = (
         search="{% elif line.by|length > 24 %}liy-wrap{% else %}liy-whole{% endif %}",
         replace="{% else %}liy-wrap{% endif %}",
         tests=(f"{CONSOLE}test_events_are_told_in_the_words_of_a_run_s_page",),
+    ),
+    Guard(
+        name="what lies before the calendar leads no list on for ever",
+        file="missions/places.py",
+        search=' & Q((f"{moment}__gt", FIRST))',
+        replace="",
+        tests=(f"{HOSTILE}test_pages_of_times_that_no_calendar_has_lead_on_to_an_end",),
+    ),
+    Guard(
+        name="what is no mission leads nowhere",
+        file="liyagent/console/missions/serializers.py",
+        search="        if clean_mission(mission.id) is None:\n            return None\n",
+        replace="",
+        tests=(f"{HOSTILE}test_no_row_that_was_edited_keeps_anybody_from_a_page",),
     ),
 )  # fmt: skip

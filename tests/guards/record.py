@@ -131,6 +131,20 @@ RECORD: tuple[Guard, ...] = (
         tests=(f"{TOLD}test_a_page_ends_before_its_contents_are_too_much",),
     ),
     Guard(
+        name="record: no answer reads through more than so much",
+        file="runs/evidence.py",
+        search="        if size > MOST_JUDGED_SIZE:\n            return None\n",
+        replace="",
+        tests=(f"{TOLD}test_a_chain_that_holds_too_much_for_an_answer_is_judged_at_the_shell",),
+    ),
+    Guard(
+        name="record: no page reads through more than so much",
+        file="runs/record_told.py",
+        search="        if size > evidence.MOST_JUDGED_SIZE:\n            return None\n",
+        replace="",
+        tests=(f"{TOLD}test_a_chain_that_holds_too_much_for_an_answer_is_judged_at_the_shell",),
+    ),
+    Guard(
         name="record: words are for those who may read them",
         file="runs/evidence.py",
         search='        "content": content if with_words else without_words(content),',

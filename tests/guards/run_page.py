@@ -41,8 +41,8 @@ RUN_PAGE_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="a run whose record was taken away is looked at all the same",
         file="runs/record_told.py",
-        search="if count <= most and purged_at is None else None",
-        replace="if 0 < count <= most and purged_at is None else None",
+        search="is_looked_at = count <= most and purged_at is None",
+        replace="is_looked_at = 0 < count <= most and purged_at is None",
         tests=(f"{RECORD}test_a_run_whose_record_was_taken_away_has_a_page_that_says_so",),
     ),
     Guard(

@@ -8,10 +8,14 @@ from django.urls import reverse
 from rest_framework import serializers
 
 from missions.models import Mission
+from missions.names import clean_mission
 
 
 class MissionSerializer(serializers.ModelSerializer[Mission]):
-    """A named mission: when it was first seen and by whom, when last (to the minute), and where its timeline is."""
+    """A named mission: when it was first seen and by whom, when last (to the minute), and where its timeline is.
+
+    `url` is null where somebody wrote what is no mission into the table by hand.
+    """
 
     url = serializers.SerializerMethodField()
 
@@ -20,8 +24,10 @@ class MissionSerializer(serializers.ModelSerializer[Mission]):
         fields = ("id", "first_seen", "first_by", "last_seen", "url")
         read_only_fields = fields
 
-    def get_url(self, mission: Mission) -> str:
+    def get_url(self, mission: Mission) -> str | None:
         """Where its timeline is."""
+        if clean_mission(mission.id) is None:
+            return None
         return reverse("mission-one", args=[mission.id])
 
 

@@ -122,6 +122,22 @@ def test_an_export_tells_the_same_oldest_first_and_goes_on_where_it_was_cut(
             assert [it for it in told if it <= 60] == numbers[10:]
 
 
+def test_a_page_and_a_part_of_an_export_end_before_their_details_are_too_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listing, "PAGE_SIZE", 5)
+    first = page_of_audit({"actor": "actor-1"})
+    # Each detail has two characters: the third is the last before which there were no more than five.
+    assert [it.pk for it in first.rows] == fitting({"actor": "actor-1"})[:3]
+    for asked in ASKED:
+        assert [it for it in all_pages(asked) if it <= 60] == fitting(asked), asked
+        *parts, last = begin_export(asked, actor="test").lines()
+        assert max((it.count(b"\n") for it in parts), default=0) <= 3
+        told = [json.loads(it) for it in b"".join([*parts, last]).splitlines()]
+        assert [it["id"] for it in told[:-1] if it["id"] <= 60] == fitting(asked)[::-1]
+        assert told[-1]["rows"] == len(told) - 1
+
+
 def test_a_time_of_no_row_finds_none() -> None:
     assert page_of_audit({"since": "2027-01-01T00:00:00Z"}).rows == []
     assert page_of_audit({"until": "2025-01-01T00:00:00Z"}).rows == []

@@ -14,6 +14,7 @@ from events.kinds import misfit
 from events.models import RunEvent
 from runs import evidence
 from runs.models import Run
+from runs.record_told import record_of
 from tests.flows.conftest import OPERATOR, READER, Api, api_of, make_user
 from tests.unit.events.scenes import (
     Scene,
@@ -185,6 +186,19 @@ def test_a_chain_that_is_too_long_for_an_answer_is_judged_at_the_shell(
     found = told(reader, run)
     assert (found["intact"], found["state"], len(found["events"])) == (None, None, 6)
     assert "events verify --run" in found["not_judged"]
+
+
+@pytest.mark.promise("EV-04")
+def test_a_chain_that_holds_too_much_for_an_answer_is_judged_at_the_shell(
+    world: World, reader: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = answered(world)
+    monkeypatch.setattr(evidence, "MOST_JUDGED_SIZE", 200)
+    found = told(reader, run)
+    assert (found["intact"], found["state"], len(found["events"])) == (None, None, 6)
+    assert "events verify --run" in found["not_judged"]
+    record = record_of(run)
+    assert (record.verdict, record.may_be_asked_for) == (None, False)
 
 
 def test_a_page_ends_before_its_contents_are_too_much(
