@@ -12,9 +12,11 @@ from django.db import connection
 from events.chain import genesis_hash
 from events.keys import tagger_of
 from events.models import EventHead
+from events.seal_heads import seal_now
 from liyagent.core.canonical import canonical
 from liyagent.core.ids import new_id
 
+DAY_MS = 86_400_000
 TABLES = ("events_runevent", "events_eventhead", "events_root", "events_identity")
 
 
@@ -25,6 +27,31 @@ def new_chain(events: int = 3, *, mission: str = "", is_ended: bool = True) -> U
     append(chain, events - is_ended, mission=mission)
     if is_ended:
         append(chain, 1, mission=mission, kind="run.ended", attempt=2)
+    return chain
+
+
+@contextmanager
+def hours_ago(hours: float) -> Iterator[None]:
+    """The database's clock says so; below nothing, it is ahead."""
+    clock = (
+        "CREATE OR REPLACE FUNCTION liyagent_now() RETURNS timestamptz LANGUAGE sql VOLATILE"
+        " AS $$ SELECT clock_timestamp() - interval '{} hours' $$"
+    )
+    sql(clock.format(hours))
+    try:
+        yield
+    finally:
+        sql(clock.format(0))
+
+
+def old_chain(days: int = 400) -> UUID:
+    """A run that ended so long ago, sealed."""
+    chain = UUID(int=new_id().int - (days * DAY_MS << 80))
+    with hours_ago(days * 24):
+        EventHead.objects.create(correlation_id=chain, hash=genesis_hash(chain))
+        append(chain, 2)
+        append(chain, 1, kind="run.ended", attempt=2)
+        seal_now()
     return chain
 
 
