@@ -6,7 +6,9 @@ from tests.guards.guard import Guard
 
 HERE = "liyagent/entry/mcp_server/"
 TESTS = "tests/unit/entry/mcp_server/"
-CALLS, PROTOCOL, HANG_UPS = (f"{TESTS}test_{it}.py::" for it in ("calls", "protocol", "hang_ups"))
+CALLS, PROTOCOL, HANG_UPS, HOSTILE = (
+    f"{TESTS}test_{it}.py::" for it in ("calls", "protocol", "hang_ups", "hostile_calls")
+)
 
 MCP_SERVER: tuple[Guard, ...] = (
     Guard(
@@ -129,6 +131,31 @@ MCP_SERVER: tuple[Guard, ...] = (
         replace="    if False and not is_named",
         tests=(
             f"{PROTOCOL}test_no_page_of_another_site_and_no_name_of_another_reaches_it[127.0.0.1-null-403]",
+        ),
+    ),
+    Guard(
+        name="mcp: what no answer can bear the id of is no notification",
+        file=f"{HERE}api.py",
+        search="        if not _has_answerable_id(body):\n",
+        replace="        if False and not _has_answerable_id(body):\n",
+        tests=(
+            f"{HOSTILE}test_a_call_whose_id_no_answer_can_bear_is_refused_and_not_taken_for_a_notification",
+        ),
+    ),
+    Guard(
+        name="mcp: what is no JSON, or takes no answer, is refused with a problem",
+        file=f"{HERE}api.py",
+        search="        _check_forms(request)\n",
+        replace="",
+        tests=(f"{HOSTILE}test_what_is_no_json_or_takes_no_answer_is_refused_with_a_problem",),
+    ),
+    Guard(
+        name="mcp: a body in chunks has an end",
+        file="liyagent/core/limits.py",
+        search="        if len(body) > limit_bytes:\n",
+        replace="        if len(body) > 100 * limit_bytes:\n",
+        tests=(
+            f"{HOSTILE}test_bodies_without_an_end_are_cut_and_those_that_were_cut_start_nothing",
         ),
     ),
 )
