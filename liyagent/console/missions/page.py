@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -21,6 +22,7 @@ from liyagent.core.moments import when
 from liyagent.core.tables import cell, visible
 from missions.timeline import SOURCES, Line
 from runs.event_line import line_of
+from runs.models import Run
 from runs.wording import fact_in_words, fact_named
 
 PAGE = 100
@@ -73,6 +75,8 @@ def show_mission(request: HttpRequest, mission: str) -> HttpResponse:
 
 def _shown(request: HttpRequest, told: Told, chosen: str) -> dict[str, Any]:
     row, mission = told.mission.row, told.mission.id
+    runs = {it.entry.run_id for it in told.page.lines if it.entry.run_id}
+    agents = dict(Run.objects.filter(id__in=runs).values_list("id", "agent_key"))
     cursor = told.page.next_cursor
     asked = {"source": chosen} if chosen else {}
     return {
@@ -81,14 +85,14 @@ def _shown(request: HttpRequest, told: Told, chosen: str) -> dict[str, Any]:
         "first_seen": when(row.first_seen) if row else "",
         "first_by": cell(row.first_by) if row else "",
         "last_seen": when(row.last_seen) if row else "",
-        "lines": [_line(it) for it in told.page.lines],
+        "lines": [_line(it, agents) for it in told.page.lines],
         "withheld": ", ".join(WORDS.get(it, it) for it in told.withheld),
         "older": f"?{urlencode({**asked, 'cursor': cursor})}" if cursor else "",
         "links": _links(request, mission),
     }
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: Line, agents: Mapping[UUID, str]) -> dict[str, Any]:
     entry = line.entry
     name, key = PAGES.get(line.source, ("", ""))
     by_facts = name and entry.facts.get(key) is not None
@@ -108,6 +112,7 @@ def _line(line: Line) -> dict[str, Any]:
         "by": cell(by) if by else "",
         "run": entry.run_id,
         "run_url": run_url,
+        "agent": visible(agents.get(entry.run_id, "")) if entry.run_id else "",
         "url": url,
         "facts": _facts(entry.kind, entry.facts),
         "is_bad": entry.kind == "call.in_doubt",
