@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -25,6 +26,7 @@ from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell, visible
 
 LONGEST_DETAIL, LONGEST_SHOWN = 300, 100_000
+DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{28,}\b")
 LONG = "More than fits into a list: see the row itself."
 DEEPEST = 4
 
@@ -130,9 +132,9 @@ class AuditRowAdmin(ReadOnlyAdmin):
 
     @admin.display(description="detail")
     def short_detail(self, row: AuditRow) -> SafeString:
-        """The beginning of the detail."""
+        """The beginning of the detail, of each digest too: in full it stands on the row's own page."""
         short: Mapping[str, Any] | None = row.short  # type: ignore[attr-defined]  # of the list's query
-        text = LONG if short is None else "\n".join(lines_of(short))
+        text = LONG if short is None else DIGEST.sub(r"\1…", "\n".join(lines_of(short)))
         cut = text if len(text) <= LONGEST_DETAIL else f"{text[:LONGEST_DETAIL]}…"
         return format_html('<div class="liy-words">{}</div>', cut or "-")
 

@@ -30,6 +30,16 @@ def auditor(fresh_db: FreshDatabase) -> Client:
     return client_of("kim", "audit.view_auditrow", "audit.view_concern", "audit.handle_concern")
 
 
+def test_a_digest_is_cut_in_the_log_and_stands_in_full_on_its_row(auditor: Client) -> None:
+    digest = "8ca2e7f72ac45bc875f44477c67a96fa4043ae05db181c8c66b3edf1621ac63d"
+    record("thing.done", actor="ann", detail={"digest": digest, "run": "01a22c78-7adc-7913"})
+    page = auditor.get(LOG).content.decode()
+    assert ("digest: 8ca2e7f72ac4…" in page, digest in page) == (True, False)
+    assert "run: 01a22c78-7adc-7913" in page
+    row = AuditRow.objects.get(action="thing.done")
+    assert digest in auditor.get(f"{LOG}{row.id}/change/").content.decode()
+
+
 @pytest.mark.promise("MI-03")
 def test_the_log_is_narrowed_by_each_stamp_and_a_row_tells_all_of_them(auditor: Client) -> None:
     for number, actor, agent, mission in (
