@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,14 +18,24 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from events.retention import keep_for
+from liyagent.core.errors import Conflict
 from liyagent.core.metrics import EVENTS_PURGED
 
 logger = logging.getLogger(__name__)
 
 HEADS_AT_ONCE, EVENTS_AT_ONCE = 500, 10_000
 FIRST = UUID(int=0)
+# A clock that was set wrong must not take a year of evidence away within minutes.
+CLOCKS_APART = timedelta(hours=1)
+NOW = "SELECT liyagent_now()"
 PURGE = "SELECT * FROM liyagent_purge_events(%s, %s, %s, %s, %s)"
 COUNT = "SELECT * FROM liyagent_purgeable_events(%s, %s, %s)"
+
+
+class ClocksDiffer(Conflict):
+    """The database's clock and this machine's are more than an hour apart: nothing is purged until they agree."""
+
+    code = "events.clocks_differ"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +65,13 @@ def purge_events(
 ) -> Purged:
     """Purge all that is due, some chains a commit, until `give_up`. Audited in each commit; nothing where days are 0.
 
-    `tell` hears after each commit what has come of it so far. Raises the database's errors.
+    `tell` hears after each commit what has come of it so far. Raises the database's errors, and `ClocksDiffer`.
     """
     days = settings.LIYAGENT.run_events_retention_days
     keep_for(days)
     if not days:
         return Purged(is_whole=True)
+    _check_clocks()
     done = _walk(
         lambda after: _ask(PURGE, days, after, HEADS_AT_ONCE, EVENTS_AT_ONCE, actor), give_up, tell
     )
@@ -80,6 +92,17 @@ def purgeable_events(
     if not days:
         return Purged(is_whole=True)
     return _walk(lambda after: _ask(COUNT, days, after, HEADS_AT_ONCE), give_up, tell)
+
+
+def _check_clocks() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(NOW)
+        (there,) = cursor.fetchone()
+    here = datetime.now(UTC)
+    if abs(there - here) > CLOCKS_APART:
+        raise ClocksDiffer(
+            f"the database's clock says {there:%Y-%m-%d %H:%M} UTC and this machine's {here:%Y-%m-%d %H:%M}: nothing is purged until they agree"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

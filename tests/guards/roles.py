@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.guards.guard import Guard
 
 RULES, DEFINER = "events/migrations/0004_what_rested_long_is_purged.py", "liyagent/core/definer.py"
+STATE = "events/migrations/0009_what_was_purged_and_written_anew_is_odd.py"
 RIGHTS, SPLIT = "liyagent/operation/roles.sql", "liyagent/operation/database_roles.py"
 PURGE = "tests/unit/events/test_purge.py::"
 ATTACKS = "tests/unit/events/attacks/"
@@ -44,24 +45,40 @@ ROLE_GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         name="a chain stays as long as a run of it goes on",
-        file=RULES,
+        file=STATE,
         search="            AND (r.ended_at IS NULL OR r.ended_at >= p_before)) THEN",
         replace="            AND false) THEN",
         tests=(f"{PURGE}test_a_chain_stays_as_long_as_a_run_of_it_goes_on_or_ended_lately",),
     ),
     Guard(
         name="a purge takes no evidence of tampering away",
-        file=RULES,
+        file=STATE,
         search="CASE WHEN v_rows <> count OR v_rows > 0 AND v_last <> hash THEN 'odd'",
         replace="CASE WHEN false THEN 'odd'",
         tests=(f"{PURGE}test_what_does_not_fit_its_head_is_kept_as_evidence_and_told",),
     ),
     Guard(
         name="what no root holds is not purged",
-        file=RULES,
+        file=STATE,
         search="        WHEN v_unsealed THEN 'unsealed' ELSE 'due' END;",
         replace="        ELSE 'due' END;",
         tests=(f"{PURGE}test_what_no_root_holds_yet_waits_for_one",),
+    ),
+    Guard(
+        name="what was purged and written anew ends no purge of others",
+        file=STATE,
+        search=" OR EXISTS (SELECT 1 FROM events_purgecertificate p WHERE p.correlation_id = p_correlation) THEN",
+        replace=" THEN",
+        tests=(
+            f"{PURGE}test_a_purged_chain_whose_head_was_written_anew_keeps_no_other_from_being_purged",
+        ),
+    ),
+    Guard(
+        name="nothing is purged while clocks differ",
+        file="events/purge.py",
+        search="    if abs(there - here) > CLOCKS_APART:\n",
+        replace="    if False:\n",
+        tests=(f"{PURGE}test_nothing_is_purged_while_clocks_differ",),
     ),
     Guard(
         name="one purge at a time",

@@ -18,8 +18,9 @@ from events import purge
 from events.check_purges import check_purges
 from events.checking import Asked, Finding, Looked
 from events.models import PurgeCertificate, Retention
-from events.purge import Purged, purge_events, purgeable_events
+from events.purge import ClocksDiffer, Purged, purge_events, purgeable_events
 from liyagent.audit.models import AuditRow
+from runs.purging import purge_now_and_then
 from tests.databases import FreshDatabase
 from tests.unit.events.aged import Record
 from tests.unit.runs.sql import add_run
@@ -245,6 +246,40 @@ def test_what_is_left_or_written_anew_of_a_purged_chain_is_found(record: Record)
     assert [
         it for it in check_purges(Asked(first=whole, last=whole)) if isinstance(it, Finding)
     ] == []
+
+
+@pytest.mark.promise("EV-08")
+@pytest.mark.parametrize("days_ago", [-400, -0.05, 0.05])
+def test_nothing_is_purged_while_clocks_differ(
+    record: Record, days_ago: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A database whose clock was set a year ahead would else forget all within minutes."""
+    chains = {record.chain(days=400), record.chain(days=30)}
+    record.at(days_ago)
+    with pytest.raises(ClocksDiffer, match="nothing is purged until they agree"):
+        purge_events(actor=ACTOR)
+    assert purge_now_and_then(lambda: False) == 0
+    assert "nothing is purged until they agree" in caplog.text
+    assert record.left() == chains
+    record.at(0.01)
+    assert purge_events(actor=ACTOR).chains == 1
+
+
+@pytest.mark.promise("EV-08")
+@pytest.mark.field("FL-82")
+def test_a_purged_chain_whose_head_was_written_anew_keeps_no_other_from_being_purged(
+    record: Record,
+) -> None:
+    """Whoever serves can put in a head of any id. A second certificate there cannot be, and each purge would end at it."""
+    anew = record.chain(days=410)
+    assert purge_events(actor=ACTOR).chains == 1
+    record.sql(
+        "INSERT INTO events_eventhead (correlation_id, count, hash) VALUES (%s, 0, '')", anew
+    )
+    record.chain(days=400)
+    assert purgeable_events() == Purged(chains=1, events=3, odd=1, is_whole=True)
+    assert purge_events(actor=ACTOR) == Purged(chains=1, events=3, odd=1, is_whole=True)
+    assert record.left() == {anew}
 
 
 @pytest.mark.promise("ruling 28")
