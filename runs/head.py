@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 from uuid import UUID
 
-from events.models import RunEvent
+from events.content import HIGHEST, some_text
 from liyagent.audit.models import AuditRow
 from liyagent.core.errors import LiyagentError
 from liyagent.leases.models import Holder
 from runs.decisions import gate_told, requests_of, settlement_told, with_decision
 from runs.errors import no_run
 from runs.models import Call, Run, RunStatus
+from runs.told_events import LAST, Told, Window, told_in
 from runs.transcript import read_transcript
 from runs.unknown import with_unknown_writes
 
 MOST_CALLS = 1000
 MOST_TAKEOVERS = 100
+WHOLE, OF_CALLS = Window(0, LAST), " AND kind = 'tool.call'"
 RESUMED = "agent.run.crash_resumed"
 # Bodies are never read for a list (ruling 12).
 BODIES = ("seal",)
@@ -66,14 +67,10 @@ def calls_of(run: Run) -> tuple[list[dict[str, Any]], bool]:
     what a person, or a gate, said of it.
     """
     told: dict[tuple[int, int], dict[str, Any]] = {}
-    contents = (
-        RunEvent.objects.filter(correlation_id=run.correlation_id, run_id=run.id, kind="tool.call")
-        .order_by("number")
-        .values_list("content", "at")
-    )
-    for content, at in contents[: MOST_CALLS + 1]:
-        call = _from_event(json.loads(content), at)
-        told[call["step"], call["index"]] = call
+    events = told_in(run.correlation_id, [run.id], WHOLE, limit=MOST_CALLS + 1, more=OF_CALLS)
+    for event in events:
+        if (call := _from_event(event)) is not None:
+            told[call["step"], call["index"]] = call
     rows = Call.objects.filter(run_id=run.id).order_by("step", "index").values(*CALL_FACTS)
     marks = list(rows[: MOST_CALLS + 1])
     requests = requests_of(mark["approval_id"] for mark in marks)
@@ -83,22 +80,24 @@ def calls_of(run: Run) -> tuple[list[dict[str, Any]], bool]:
     return calls[:MOST_CALLS], len(calls) > MOST_CALLS
 
 
-def _from_event(event: dict[str, Any], at: Any) -> dict[str, Any]:
-    """Return a call as its event tells it, without args and result."""
+def _from_event(event: Told) -> dict[str, Any] | None:
+    """Return a call as its event tells it, without args and result; None for an event that tells of no call of ours."""
+    place = {it: event.content.get(it) for it in ("step", "index")}
+    if not all(type(it) is int and 0 <= it < HIGHEST for it in place.values()):
+        return None
+    names = ("server", "tool", "effect", "key", "fate", "settlement", "posture", "gate")
+    known = {it: some_text(event.content.get(it)) for it in names}
     return {
-        "step": event["step"],
-        "index": event["index"],
-        "server": event["server"],
-        "tool": event["tool"],
-        "effect": event["effect"],
-        "step_key": event["key"],
-        "fate": event["fate"],
-        "settlement": settlement_told(fate=event["fate"], settlement=event["settlement"]),
-        "decision": gate_told(
-            fate=event["fate"], posture=event.get("posture", ""), gate=event.get("gate") or ""
-        ),
+        **place,
+        "server": known["server"],
+        "tool": known["tool"],
+        "effect": known["effect"],
+        "step_key": known["key"],
+        "fate": known["fate"],
+        "settlement": settlement_told(fate=known["fate"], settlement=known["settlement"]),
+        "decision": gate_told(fate=known["fate"], posture=known["posture"], gate=known["gate"]),
         "marked_at": None,
-        "settled_at": at,
+        "settled_at": event.at,
     }
 
 

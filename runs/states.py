@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.utils.safestring import SafeString
 
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
 from runs.models import Run, RunStatus
 
-STATES = {
+STATES: Mapping[str, str] = {
     RunStatus.RUNNING: GOOD,
     RunStatus.ANSWERED: QUIET,
     RunStatus.QUEUED: QUIET,
@@ -28,5 +30,5 @@ def state_of(run: Run) -> SafeString:
 
 
 def status_pill(status: str) -> SafeString:
-    """Return a status as it is shown."""
-    return pill(status, STATES.get(RunStatus(status), QUIET))
+    """Return a status as it is shown; also one that there is not, as somebody wrote by hand."""
+    return pill(status, STATES.get(status, QUIET))

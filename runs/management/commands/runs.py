@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandParser
 
+from events.content import some_list
 from liyagent.access.errors import UserUnknown
 from liyagent.access.permissions import OPERATE
 from liyagent.core.errors import BadInput
@@ -237,7 +239,9 @@ def told_words(words: dict[str, Any]) -> str:
     return visible("\n".join(lines)) or "no words are kept"
 
 
-def told_takeover(row: dict[str, Any]) -> str:
-    """Return one takeover on one line."""
-    calls = ", ".join(f"{it['call']} {it['settlement']}" for it in row["calls"]) or "no open call"
-    return f"{cell(row['at'])} attempt {row['attempt']}, loss {row['losses']} ({row['cause']}), step {row['step']}: {calls}"
+def told_takeover(row: Mapping[str, Any]) -> str:
+    """Return one takeover on one line, also one whose row somebody edited."""
+    calls = [it for it in some_list(row.get("calls")) if isinstance(it, dict)]
+    told = ", ".join(f"{it.get('call')} {it.get('settlement')}" for it in calls) or "no open call"
+    attempt, losses, cause, step = (row.get(it) for it in ("attempt", "losses", "cause", "step"))
+    return f"{cell(row['at'])} attempt {attempt}, loss {losses} ({cause}), step {step}: {told}"

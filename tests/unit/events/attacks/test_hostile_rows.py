@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.test import Client
 
 from events.seal_heads import seal_due
@@ -20,6 +21,10 @@ NO_CONTENT = (
     '{"step":-5,"calls":[1,{},[]],"fate":"' + "x" * 1_000_000 + '"}',
 )  # fmt: skip
 NO_TIMES = ("infinity", "-infinity", "20000-01-01", "4000-01-01 BC")
+RESUMED = """
+INSERT INTO audit_auditrow (at, action, actor, mission, run_id, request_id, detail)
+VALUES (now(), 'agent.run.crash_resumed', 'system', '', %s, '', %s)
+"""
 APPEND = "SELECT liyagent_append_events(%s, %s, %s, 'full', ARRAY[%s], ARRAY[%s])"
 
 
@@ -34,6 +39,7 @@ def shown(api: Api, console: Client, run: Run) -> set[int]:
     """What each page answers that tells of the run's events."""
     addresses = (
         f"/api/run-events/{run.id}",
+        f"/api/runs/{run.id}",
         f"/api/missions/{run.mission}",
         f"/api/agents/{run.agent_key}/run-events",
     )
@@ -58,6 +64,26 @@ def test_content_that_is_none_of_ours_breaks_no_page_and_no_verification(
             assert shown(api, console, run) == {200}, content[:40]
     assert told(api, run) == "untagged"
     assert verified(str(run.correlation_id)) == {"untagged"}
+
+
+@pytest.mark.promise("EV-02")
+def test_a_head_and_its_takeovers_that_were_edited_are_shown_as_they_stand(
+    served_world: World, roles: Roles, console: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api = api_of(make_user("rita", *READER))
+    run = ended(served_world)
+    with roles.as_owner() as session, without_triggers(session):
+        for detail in ("{}", "[7]", '{"calls":[1,{}]}'):
+            session.execute(RESUMED, [run.id, detail])
+        session.execute("ALTER TABLE runs_run DROP CONSTRAINT runs_status")
+        session.execute(
+            "UPDATE runs_run SET status = 'a/b', created_at = 'infinity' WHERE id = %s", [run.id]
+        )
+    assert shown(api, console, run) == {200}
+    assert console.get("/admin/runs/run/").status_code == 200
+    assert len(api.get(f"/api/runs/{run.id}").data["takeovers"]) == 3
+    call_command("runs", "show", str(run.id))
+    assert capsys.readouterr().out.count("taken over") == 3
 
 
 @pytest.mark.promise("EV-02")
