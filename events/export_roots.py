@@ -48,11 +48,15 @@ NOTE = "the target of roots could not be read or written; what it misses is sent
 
 @dataclass(slots=True)
 class _Looked:
-    """When this process looked last and renewed its lease, whether the target answered then, and by which name it asks, being no holder."""
+    """When this process looked last and renewed its lease, whether the target answered then, and by which name it asks, being no holder.
+
+    And up to which root the target has all, as far as this process saw it.
+    """
 
     at: float = float("-inf")
     renewed: float = 0.0
     is_down: bool = False
+    sent_to: int | None = None
     name: UUID = field(default_factory=uuid4)
 
 
@@ -75,11 +79,14 @@ def export_due(give_up: Callable[[], bool]) -> int:
         return 0
     try:
         with target:
-            return _export(target, give_up)
+            sent = _export(target, give_up)
     except (TargetDown, NotOurs) as error:
         ROOT_EXPORTS_FAILED.inc()
         _tell_of(error)
+        _count_behind()
         return 0
+    _is_well()
+    return sent
 
 
 def compare_now() -> Rolled | None:
@@ -88,7 +95,9 @@ def compare_now() -> Rolled | None:
     if target is None:
         return None
     with target:
-        return _compared(target)[1]
+        rolled = _compared(target)[1]
+    _is_well()
+    return rolled
 
 
 def compare_at_start() -> None:
@@ -116,8 +125,6 @@ def _compare_beside() -> None:
 def _compared(target: Target) -> tuple[Exported | None, Rolled | None]:
     """Read the target first: whatever stands there was committed here before."""
     data = target.read(NEWEST)
-    LOOKED.is_down = False
-    STATE.notes.discard(NOTE)
     if data is None:
         return None, None
     exported = read_exported(data)
@@ -132,6 +139,7 @@ def _export(target: Target, give_up: Callable[[], bool]) -> int:
     if rolled is not None or open_rollback() is not None:
         return 0
     sent, after = 0, _position(exported)
+    LOOKED.sent_to = after
     while not give_up():
         later = Root.objects.filter(number__gt=after).order_by("number")
         rows = _ours(later.only("epoch", "statement", "signatures")[:ROOTS_AT_ONCE])
@@ -143,8 +151,14 @@ def _export(target: Target, give_up: Callable[[], bool]) -> int:
                 return sent
         target.replace(NEWEST, root_line(rows[-1].statement, rows[-1].signatures))
         sent, after = sent + len(rows), rows[-1].number
-    ROOTS_BEHIND.set(Root.objects.filter(number__gt=after).count())
+        LOOKED.sent_to = after
+    _count_behind()
     return sent
+
+
+def _count_behind() -> None:
+    if LOOKED.sent_to is not None:
+        ROOTS_BEHIND.set(Root.objects.filter(number__gt=LOOKED.sent_to).count())
 
 
 def _ours(rows: Iterable[Root]) -> list[Root]:
@@ -170,7 +184,8 @@ def _is_ours() -> bool:
     """Take the lease, or renew it."""
     LOOKED.renewed = time.monotonic()
     holder = OWN.holder or LOOKED.name
-    return take_lease(LEASE, holder=holder, seconds=LEASE_SECONDS) is not None
+    lease = take_lease(LEASE, holder=holder, seconds=LEASE_SECONDS, longest=LEASE_SECONDS)
+    return lease is not None
 
 
 def _position(exported: Exported | None) -> int:
@@ -199,6 +214,11 @@ def _send(target: Target, root: Root) -> None:
         )
         raise_alarm(rolled, found.text)
         raise TargetDown(f"{error}") from None
+
+
+def _is_well() -> None:
+    LOOKED.is_down = False
+    STATE.notes.discard(NOTE)
 
 
 def _tell_of(error: TargetDown | NotOurs) -> None:

@@ -107,7 +107,8 @@ def _seal_all(give_up: Callable[[], bool]) -> int:
     holder = OWN.holder or LOOKED.name
     chain: UUID | None = FIRST_CHAIN
     while chain is not None and not give_up():
-        if take_lease(LEASE, holder=holder, seconds=LEASE_SECONDS) is None:
+        lease = take_lease(LEASE, holder=holder, seconds=LEASE_SECONDS, longest=LEASE_SECONDS)
+        if lease is None:
             break
         newest = newest_root()
         held = finish(newest)

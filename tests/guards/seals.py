@@ -54,6 +54,52 @@ SEAL_GUARDS: tuple[Guard, ...] = (
         ),
     ),
     Guard(
+        name="no root is left out as its clock was behind",
+        file=CHECK,
+        search="    begun = _begun(first) - CLOCKS_APART\n",
+        replace="    begun = _begun(first) - SKEW\n",
+        tests=(f"{CHECKING}test_what_a_chain_was_sealed_as_is_found_however_clocks_are_moved",),
+    ),
+    Guard(
+        name="a lease of before the clock was put back is nobody's",
+        file=SEAL,
+        search=", seconds=LEASE_SECONDS, longest=LEASE_SECONDS)",
+        replace=", seconds=LEASE_SECONDS)",
+        tests=(f"{SEALING}test_a_clock_that_was_set_keeps_nothing_from_being_sealed",),
+    ),
+    Guard(
+        name="a target that never answers holds up no start",
+        file=EXPORT,
+        search="    thread.join(START_SECONDS)\n",
+        replace="    thread.join()\n",
+        tests=(
+            f"{EXPORTS}test_a_target_that_never_answers_holds_up_nothing_and_gets_all_in_order_later",
+        ),
+    ),
+    Guard(
+        name="a target that can be read and not written is not well",
+        file=EXPORT,
+        search="    data = target.read(NEWEST)\n",
+        replace="    data = target.read(NEWEST)\n    _is_well()\n",
+        tests=(f"{EXPORTS}test_what_the_target_cannot_take_is_told_once_and_noted_until_it_could",),
+    ),
+    Guard(
+        name="what a target that is down misses is counted meanwhile",
+        file=EXPORT,
+        search="        _tell_of(error)\n        _count_behind()\n",
+        replace="        _tell_of(error)\n",
+        tests=(f"{EXPORTS}test_what_the_target_cannot_take_is_told_once_and_noted_until_it_could",),
+    ),
+    Guard(
+        name="an answer that never begins is not waited for",
+        file="events/root_targets.py",
+        search="            timeout_seconds=ANSWER_SECONDS, headers",
+        replace="            timeout_seconds=30.0, headers",
+        tests=(
+            f"{EXPORTS}test_a_target_that_never_answers_holds_up_nothing_and_gets_all_in_order_later",
+        ),
+    ),
+    Guard(
         name="a root names the heads that somebody holds",
         file=SEAL,
         search="    number = make_root(batch, after=newest, held=held)\n",

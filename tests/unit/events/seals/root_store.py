@@ -20,22 +20,29 @@ def set_target(monkeypatch: pytest.MonkeyPatch, export: str, token: str = "") ->
 
 
 class RootStore:
-    """Keeps what is put by path; `order` is every path that was put, `status` what is answered instead where it is set."""
+    """Keeps what is put by path; `order` is every path that was put, `status` what is answered instead where it is set.
+
+    While `answers` is not set it takes what it is sent, and says nothing.
+    """
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
         self.order: list[str] = []
         self.tokens: set[str] = set()
         self.status = 0
+        self.answers = threading.Event()
+        self.answers.set()
         store = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
+                store.wait()
                 body = store.kept.get(self.path)
                 self.answer(404 if body is None else 200, body or b"")
 
             def do_PUT(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
+                store.wait()
                 if store.status:
                     self.answer(store.status)
                 elif self.headers.get("if-none-match") == "*" and self.path in store.kept:
@@ -51,9 +58,11 @@ class RootStore:
                 self.send_response(status)
                 if status != 204:
                     self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                if status != 204:
-                    self.wfile.write(body)
+                try:
+                    self.end_headers()
+                    self.wfile.write(body if status != 204 else b"")
+                except OSError:
+                    self.close_connection = True
 
             def log_message(self, *_: object) -> None:
                 """Nothing is printed."""
@@ -63,10 +72,15 @@ class RootStore:
         self.url = f"http://127.0.0.1:{self._server.server_port}/roots"
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
+    def wait(self) -> None:
+        """It answers once it is to answer at all."""
+        self.answers.wait(timeout=30)
+
     def __enter__(self) -> RootStore:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.answers.set()
         self._server.shutdown()
         self._server.server_close()
 

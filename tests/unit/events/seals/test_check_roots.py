@@ -15,7 +15,7 @@ from events.checking import CHECKS, Asked, Finding
 from events.export_roots import export_due
 from events.models import Root
 from events.seal_heads import seal_now
-from tests.unit.events.seals.chains import append, new_chain, sql, without_triggers
+from tests.unit.events.seals.chains import append, hours_ago, new_chain, sql, without_triggers
 
 pytestmark = pytest.mark.usefixtures("fresh_db")
 OTHER = "0190f5fe-7c00-7a00-8000-000000000001"
@@ -96,6 +96,30 @@ def test_one_chain_alone_is_looked_at_where_it_is_asked_for() -> None:
         (f"chain {chains[1]}, root 1", "deleted")
     ]
     assert found(Asked(first=chains[2])) == []
+
+
+@pytest.mark.promise("EV-02")
+@pytest.mark.field("FL-82")
+@pytest.mark.parametrize("there", [2, -2])
+def test_what_a_chain_was_sealed_as_is_found_however_clocks_are_moved(there: float) -> None:
+    """An id is made by a process's clock, a root's time by the database's, which is set by hours while both go on."""
+    for hours in (30, 26):
+        with hours_ago(hours):
+            new_chain()
+            seal_now()
+    chain = new_chain(is_ended=False)
+    with hours_ago(there):
+        seal_now()
+    new_chain()
+    seal_now()
+    assert found() == []
+    with without_triggers():
+        sql(
+            "UPDATE events_runevent SET hash = sha256('x') WHERE correlation_id = %s AND number = 3",
+            chain,
+        )
+    expected = [(f"chain {chain}, root 3", "rewritten")]
+    assert found(Asked(first=chain, last=chain)) == found(Asked(first=chain)) == found() == expected
 
 
 @pytest.mark.promise("EV-03")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 
 from events import export_roots, root_targets
@@ -22,6 +24,7 @@ from liyagent.agents.containment import contain_all, is_everything_contained, re
 from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput, Conflict, NotFound
 from liyagent.core.metrics import ROOT_EXPORTS_FAILED, ROOTS_BEHIND
+from liyagent.core.readiness import STATE
 from tests.unit.events.seals.chains import new_chain, sql, without_triggers
 from tests.unit.events.seals.root_store import OddStore, RootStore, set_target
 
@@ -107,6 +110,75 @@ def test_a_target_that_is_down_holds_up_nothing_and_gets_later_what_it_missed(
     assert ROOTS_BEHIND._value.get() == 0
     assert Client().get("/health/ready").json() == {"status": "ready"}
     assert not is_everything_contained()
+
+
+def test_a_target_that_never_answers_holds_up_nothing_and_gets_all_in_order_later(
+    store: RootStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(root_targets, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(export_roots, "START_SECONDS", 0.05)
+    failed = ROOT_EXPORTS_FAILED._value.get()
+    store.answers.clear()
+    make_roots(1)
+    began = time.monotonic()
+    compare_at_start()
+    assert time.monotonic() - began < 0.2
+    exporting = threading.Thread(target=_export_in_a_thread)
+    exporting.start()
+    make_roots(2)
+    exporting.join(timeout=5)
+    assert not exporting.is_alive()
+    assert ROOT_EXPORTS_FAILED._value.get() == failed + 1
+    store.answers.set()
+    assert export_due(never) == 3
+    # A PUT that was sent and not answered is sent again, and is the same.
+    assert store.order[-4:] == [
+        *(f"/roots/root-0001-000000000{number}.json" for number in (1, 2, 3)),
+        "/roots/newest.json",
+    ]
+
+
+def _export_in_a_thread() -> None:
+    try:
+        export_due(never)
+    finally:
+        connection.close()
+
+
+def test_a_directory_that_vanishes_is_down_and_gets_all_in_order_once_it_is_back(
+    directory: Path,
+) -> None:
+    make_roots(1)
+    assert export_due(never) == 1
+    away = directory.with_name("away")
+    directory.rename(away)
+    directory.write_text("a file where the directory was")
+    make_roots(2)
+    assert export_due(never) == 0
+    directory.unlink()
+    assert export_due(never) == 0
+    away.rename(directory)
+    assert export_due(never) == 2
+    assert (directory / "newest.json").read_bytes() == line(3)
+
+
+def test_what_the_target_cannot_take_is_told_once_and_noted_until_it_could(
+    directory: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is there can be read: that alone does not say that it is well."""
+    make_roots(1)
+    export_due(never)
+    in_the_way = directory / "root-0001-0000000002.json"
+    in_the_way.mkdir()
+    make_roots(1)
+    for _ in range(3):
+        assert export_due(never) == 0
+        assert export_roots.NOTE in STATE.notes
+        assert ROOTS_BEHIND._value.get() == 1
+    assert caplog.text.count(in_the_way.name) == 1
+    in_the_way.rmdir()
+    assert export_due(never) == 1
+    assert export_roots.NOTE not in STATE.notes
 
 
 def test_a_directory_that_is_not_there_is_a_target_that_is_down(

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import orjson
 import psycopg
@@ -34,7 +34,7 @@ from events.verify_pack import (
 from liyagent.core.metrics import HEADS_HELD, SEALS_REFUSED
 from runs.rounds import ROUNDS, due_of
 from tests.databases import FreshDatabase
-from tests.unit.events.seals.chains import append, new_chain, sql, without_triggers
+from tests.unit.events.seals.chains import append, hours_ago, new_chain, sql, without_triggers
 
 pytestmark = pytest.mark.usefixtures("fresh_db")
 
@@ -269,6 +269,21 @@ def test_it_is_due_while_something_changed_and_the_newest_root_is_old_enough(
     with without_triggers():
         sql("UPDATE events_root SET statement = '{'")
     assert is_due()
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_clock_that_was_set_keeps_nothing_from_being_sealed(
+    hours: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_chain()
+    with hours_ago(hours):
+        seal_due(never)
+        new_chain()
+    monkeypatch.setattr(LOOKED, "at", float("-inf"))
+    assert is_due()
+    monkeypatch.setattr(LOOKED, "name", uuid4())
+    assert seal_due(never) == 1
+    assert not EventHead.objects.filter(is_unsealed=True).exists()
 
 
 @pytest.mark.promise("EV-02")
