@@ -18,6 +18,7 @@ class EventsConfig(AppConfig):
         """Fill the table of checks, the chains first; have missions tell of events."""
         import_module("events.timeline")
         CHECKS.insert(0, import_module("events.verify_chains").check_chains)
+        CHECKS.append(import_module("events.check_heads").check_heads)
         CHECKS.append(import_module("events.check_purges").check_purges)
         CHECKS.append(import_module("events.check_roots").check_roots)
         CHECKS.append(import_module("events.check_export").check_export)

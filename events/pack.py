@@ -146,6 +146,10 @@ def _heads(chains: Sequence[UUID]) -> list[EventHead]:
             raise Conflict(
                 f"chain {chain} is not sealed: it is not intact (`manage.py events verify --run {chain}`), or somebody holds its head just now"
             )
+        if not head.is_unsealed and head.count > head.sealed_count:
+            raise Conflict(
+                f"chain {chain} is kept from being sealed; see `manage.py events verify`"
+            )
         head.untagged = roots.untagged(chain, told=head.untagged, sealed_in=sealed_in)
     return heads
 

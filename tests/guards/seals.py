@@ -91,6 +91,20 @@ SEAL_GUARDS: tuple[Guard, ...] = (
         tests=(f"{EXPORTS}test_what_the_target_cannot_take_is_told_once_and_noted_until_it_could",),
     ),
     Guard(
+        name="a chain that is kept from being sealed is found",
+        file="events/check_heads.py",
+        search="            if is_kept:\n",
+        replace="            if False:\n",
+        tests=(f"{CHECKING}test_a_chain_that_is_kept_from_being_sealed_is_found_and_not_exported",),
+    ),
+    Guard(
+        name="no pack is made of a chain that is kept from being sealed",
+        file="events/pack.py",
+        search="        if not head.is_unsealed and head.count > head.sealed_count:\n",
+        replace="        if False:\n",
+        tests=(f"{CHECKING}test_a_chain_that_is_kept_from_being_sealed_is_found_and_not_exported",),
+    ),
+    Guard(
         name="an answer that never begins is not waited for",
         file="events/root_targets.py",
         search="            timeout_seconds=ANSWER_SECONDS, headers",

@@ -91,7 +91,7 @@ def test_each_of_five_attacks_is_named_and_nothing_else(untied: World) -> None:
         (gone, {"gone", "no_end"}),
         (beheaded, {"out_of_order", "no_start", "counters"}),
         (swapped, {"changed"}),
-        (copied, {"changed", "no_end"}),
+        (copied, {"changed", "no_end", "kept_unsealed"}),
     ):
         assert set(refused("--run", str(run.id))) == reasons
     assert refused("--all").count("changed") == 2

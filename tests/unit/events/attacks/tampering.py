@@ -118,6 +118,16 @@ put_in_again = by(
     " ARRAY[content || E'\\x1f' || encode(tag, 'hex')])"
     " FROM events_runevent WHERE correlation_id = %(chain)s AND number = 3"
 )
+
+
+def keep_unsealed(session: Session, chain: UUID) -> None:
+    """Something is appended, and the head says that it is sealed."""
+    forge_untagged(session, chain)
+    session.execute(
+        "UPDATE events_eventhead SET is_unsealed = false WHERE correlation_id = %s", [chain]
+    )
+
+
 tell_of_a_gap = by(
     "UPDATE events_runevent SET kind = 'gap', content = '{\"missing\":1}', tag = ''"
     " WHERE correlation_id = %(chain)s AND number = 3"

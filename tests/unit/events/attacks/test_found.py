@@ -141,6 +141,11 @@ SERVERS: dict[str, tuple[Attack, Seen]] = {
         by.spoil_seal,
         saw("sealed_otherwise", "sealed_otherwise", pack=AS_IT_WAS.pack),
     ),
+    # What it wrote since is in no root, and a pack would leave it out.
+    "keep what comes from being sealed": (
+        by.keep_unsealed,
+        saw("untagged", "untagged", "kept_unsealed"),
+    ),
     "say that the run did otherwise": (by.edit_run, saw("differs", pack=AS_IT_WAS.pack)),
     "delete a mark": (by.edit_call, saw("differs", pack=AS_IT_WAS.pack)),
 }
@@ -188,7 +193,7 @@ def test_a_run_that_never_was_is_found(served_world: World, roles: Roles) -> Non
     assert found == saw("untagged", "untagged")
     with roles.as_owner() as session, without_triggers(session):
         copied = by.copy_to_another_run(session, run.correlation_id)
-    assert verified(str(copied)) == {"changed"}
+    assert verified(str(copied)) == {"changed", "kept_unsealed"}
     assert look(api, run) == AS_IT_WAS
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 from pathlib import Path
 from uuid import UUID
 
@@ -10,11 +11,14 @@ import pytest
 from django.conf import settings
 
 from events.check_export import check_export
+from events.check_heads import check_heads
 from events.check_roots import check_roots
 from events.checking import CHECKS, Asked, Finding
 from events.export_roots import export_due
 from events.models import Root
+from events.pack import run_subject, write_pack
 from events.seal_heads import seal_now
+from liyagent.core.errors import Conflict
 from tests.unit.events.seals.chains import append, hours_ago, new_chain, sql, without_triggers
 
 pytestmark = pytest.mark.usefixtures("fresh_db")
@@ -120,6 +124,26 @@ def test_what_a_chain_was_sealed_as_is_found_however_clocks_are_moved(there: flo
         )
     expected = [(f"chain {chain}, root 3", "rewritten")]
     assert found(Asked(first=chain, last=chain)) == found(Asked(first=chain)) == found() == expected
+
+
+@pytest.mark.promise("EV-02")
+@pytest.mark.field("FL-82")
+def test_a_chain_that_is_kept_from_being_sealed_is_found_and_not_exported() -> None:
+    """Whoever serves may write the column by which a round finds it: what is appended then is in no root, and in no pack."""
+    chain, other = new_chain(is_ended=False), new_chain(is_ended=False)
+    seal_now()
+    for it in (chain, other):
+        append(it, attempt=2)
+    sql("UPDATE events_eventhead SET is_unsealed = false WHERE correlation_id = %s", chain)
+    seal_now()
+    assert [(it.where, it.reason) for it in check_heads(Asked()) if isinstance(it, Finding)] == [
+        (f"chain {chain}", "kept_unsealed")
+    ]
+    with pytest.raises(Conflict, match="kept from being sealed"):
+        write_pack(run_subject(chain, chain), io.BytesIO())
+    sql("UPDATE events_eventhead SET is_unsealed = true WHERE correlation_id = %s", chain)
+    write_pack(run_subject(chain, chain), io.BytesIO())
+    assert [it for it in check_heads(Asked()) if isinstance(it, Finding)] == []
 
 
 @pytest.mark.promise("EV-03")
