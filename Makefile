@@ -60,8 +60,8 @@ check: .venv/.ok-tests ## lint, format, types, import contracts, missing migrati
 check-model: .venv/bin/python ## visit every state of the protocol's models, and see each break without a guard (spin and gcc are needed)
 	@$(PY) -m tests.model $(ARGS)
 
-fuzz: .venv/.ok-tests ## send the API whatever its schema allows (FUZZ_EXAMPLES=200 for each operation)
-	@FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-200} $(PY) -m pytest tests/flows/test_schema.py -q --show-capture=no $(ARGS)
+fuzz: .venv/.ok-tests ## send the API whatever its schema allows, and the console's pages anything (FUZZ_EXAMPLES=200 for each operation)
+	@FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-200} $(PY) -m pytest tests/flows/test_schema.py tests/flows/test_console_fuzz.py -q --show-capture=no $(ARGS)
 
 mutants: .venv/.ok-tests ## try mutants of evidence packs: none is accepted (LIYAGENT_MUTANTS=100000)
 	@LIYAGENT_MUTANTS=$${LIYAGENT_MUTANTS:-100000} $(PY) -m pytest tests/unit/events/seals/test_mutants.py -q --show-capture=no $(ARGS)

@@ -78,6 +78,12 @@ class ConsoleAdmin(ThemedAdmin):  # type: ignore[misc]
             self.message_user(request, "What was chosen is not in this list.", messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        """As Django's, which breaks by an address whose `_to_field` is empty."""
+        return super().get_object(request, object_id, from_field or None)
+
     def row_or_404(self, request: HttpRequest, object_id: str) -> Any:
         """Return the row that a page is of. Raises `Http404`."""
         row = self.get_object(request, object_id)

@@ -166,4 +166,13 @@ AUDIT_GUARDS: tuple[Guard, ...] = (
         replace="    connection_created.disconnect(_set_loader, dispatch_uid=",
         tests=(f"{HOSTILE}test_no_row_that_was_edited_keeps_anybody_from_a_page",),
     ),
+    Guard(
+        name="an address that names no field leads to its row",
+        file="liyagent/core/console.py",
+        search="get_object(request, object_id, from_field or None)",
+        replace="get_object(request, object_id, from_field)",
+        tests=(
+            "tests/flows/test_console_fuzz.py::test_an_address_that_names_no_field_leads_to_its_row",
+        ),
+    ),
 )
