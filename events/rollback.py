@@ -19,7 +19,7 @@ from events.identity import database_id
 from events.models import Rollback, Root
 from events.root_targets import NEWEST
 from events.root_trust import Stored, parsed, wrong_with
-from events.roots import FIRST_EPOCH, Batch, make_root, newest_root
+from events.roots import FIRST_EPOCH, LONGEST_REASON, Batch, make_root, newest_root
 from events.signing import signing_keys
 from events.verify_pack import Pins, Refused, check
 from liyagent.agents.containment import contain_all
@@ -32,7 +32,6 @@ from liyagent.core.plain import clean_text
 logger = logging.getLogger(__name__)
 
 ACTOR = "system:roots"
-LONGEST_REASON = 500
 TRIES, ROOTS_LOOKED_AT = 20, 100
 FOUND = """
 INSERT INTO events_rollback (found_at, reason, sentence, exported) VALUES (liyagent_now(), %s, %s, %s)

@@ -28,8 +28,10 @@ SENTENCES = {
     "bad_signature": "a signature does not hold",
     "unknown_key": "no key of ours signed it",
 }
-# Two keys sign one root when the one follows on the other: looked for so far around, among so many, over so many changes of keys.
-ROOTS_AROUND, ROOTS_LOOKED_AT, MOST_KEYS = 100_000, 20, 20
+# Two keys sign one root when the one follows on the other: looked for among so many, over so many changes of keys.
+ROOTS_LOOKED_AT, MOST_KEYS = 20, 20
+# Keys that were found to be ours, by database and by what was known then: as few as there were changes of keys.
+FOUND: set[tuple[str, frozenset[str], str]] = set()
 
 Signatures = list[list[str]]
 
@@ -87,7 +89,7 @@ def wrong_with(it: Stored) -> str | None:
     publics = signers(statement, signatures)
     if publics is None:
         return "bad_signature"
-    return None if is_of_ours(publics, near=it.number) else "unknown_key"
+    return None if is_of_ours(publics, database=statement["database"]) else "unknown_key"
 
 
 def wrong_leaves(number: int) -> str | None:
@@ -104,27 +106,25 @@ def wrong_leaves(number: int) -> str | None:
     return None if found[0]["batch"]["root"] == closed_over.hex() else "other_leaves"
 
 
-def is_of_ours(publics: Iterable[str], *, near: int) -> bool:
-    """Whether one of these keys is known, or signed a root near that number together with one that is."""
+def is_of_ours(publics: Iterable[str], *, database: str) -> bool:
+    """Whether one of these keys is known, or signed a root together with one that is. What was found once is remembered."""
     known, asked = known_keys(), list(dict.fromkeys(publics))
+    if not known.isdisjoint(asked) or (database, known, asked[0]) in FOUND:
+        return True
     for public in asked:
         if public in known:
+            FOUND.add((database, known, asked[0]))
             return True
         if len(asked) <= MOST_KEYS:
-            asked += [it for it in _signed_with(public, near=near) if it not in asked]
+            asked += [it for it in _signed_with(public) if it not in asked]
     return False
 
 
-def _signed_with(public: str, *, near: int) -> list[str]:
-    rows = (
-        Root.objects.filter(number__gt=near - ROOTS_AROUND, number__lt=near + ROOTS_AROUND)
-        .filter(statement__contains=public)
-        .exclude(statement__contains='"also":[]')
-        .order_by("number")
-        .values_list("statement", "signatures")[:ROOTS_LOOKED_AT]
-    )
+def _signed_with(public: str) -> list[str]:
+    """Reads all roots, which only a key asks for that has left the ring."""
+    rows = Root.objects.filter(statement__contains=public).exclude(statement__contains='"also":[]')
     found: list[str] = []
-    for row in rows:
+    for row in rows.order_by("number").values_list("statement", "signatures")[:ROOTS_LOOKED_AT]:
         told = parsed(*row)
         publics = signers(*told) if told is not None else None
         if publics is not None and public in publics:

@@ -34,7 +34,7 @@ from events.verify_pack import MOST_NUMBER, ROOT_DOMAIN, batch_leaf, signed_root
 from liyagent.core.canonical import canonical
 from liyagent.core.errors import Conflict
 
-FIRST_EPOCH = 1
+FIRST_EPOCH, LONGEST_REASON = 1, 500
 BEFORE_ALL = bytes(32)
 NOW = "SELECT liyagent_now(), (SELECT system_identifier::text FROM pg_control_system())"
 ADD = """
@@ -127,7 +127,8 @@ def make_root(batch: Batch, *, after: Newest, held: Held | None = None) -> int |
     root = batch_root(leaves) if leaves else EMPTY_TREE
     nodes = completed_by(number - 1, batch_leaf(number, len(leaves), root), log.node)
     accepted = _accepted()
-    epoch = accepted.epoch if accepted is not None and accepted.epoch is not None else FIRST_EPOCH
+    # No row can bring it back, or below the first.
+    epoch = max(after.epoch, accepted.epoch or 0 if accepted is not None else 0)
     at, system = _now()
     keys = signing_now(before=after.public)
     statement = {
@@ -211,7 +212,7 @@ def _told(accepted: Rollback) -> dict[str, str]:
     return {
         "by": accepted.accepted_by,
         "exported": digest_of(accepted.exported).hex(),
-        "reason": accepted.accepted_reason,
+        "reason": accepted.accepted_reason[:LONGEST_REASON],
         "rollback": accepted.reason,
     }
 

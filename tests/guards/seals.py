@@ -105,6 +105,15 @@ SEAL_GUARDS: tuple[Guard, ...] = (
         tests=(f"{CHECKING}test_a_chain_that_is_kept_from_being_sealed_is_found_and_not_exported",),
     ),
     Guard(
+        name="no row brings an epoch back",
+        file=ROOTS,
+        search="    epoch = max(after.epoch, accepted.epoch or 0 if accepted is not None else 0)\n",
+        replace="    epoch = accepted.epoch or 0 if accepted is not None else after.epoch\n",
+        tests=(
+            f"{FORGED}test_no_acceptance_that_somebody_put_into_the_table_makes_a_root_that_is_none",
+        ),
+    ),
+    Guard(
         name="an answer that never begins is not waited for",
         file="events/root_targets.py",
         search="            timeout_seconds=ANSWER_SECONDS, headers",
@@ -148,7 +157,7 @@ SEAL_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="a key that signed alone is none of ours",
         file="events/root_trust.py",
-        search='    return None if is_of_ours(publics, near=it.number) else "unknown_key"\n',
+        search='    return None if is_of_ours(publics, database=statement["database"]) else "unknown_key"\n',
         replace="    return None\n",
         tests=(
             f"{FORGED}test_no_head_is_sealed_by_a_root_that_another_key_signed_and_that_is_told_loudly",
@@ -158,7 +167,7 @@ SEAL_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="a key that has left the ring is known by the root that it signed with the next",
         file="events/root_trust.py",
-        search="            asked += [it for it in _signed_with(public, near=near) if it not in asked]\n",
+        search="            asked += [it for it in _signed_with(public) if it not in asked]\n",
         replace="            pass\n",
         tests=(f"{FORGED}test_a_key_goes_once_a_root_is_signed_by_it_and_the_next",),
     ),

@@ -204,6 +204,28 @@ def test_a_later_epoch_that_no_key_of_ours_signed_accepts_nothing(directory: Pat
 
 
 @pytest.mark.promise("EV-02")
+@pytest.mark.field("FL-82")
+@pytest.mark.parametrize(
+    ("epoch", "reason"), [(-5, "'x'"), (0, "'x'"), (2, "repeat('x', 3000000)")]
+)
+def test_no_acceptance_that_somebody_put_into_the_table_makes_a_root_that_is_none(
+    epoch: int, reason: str, directory: Path
+) -> None:
+    """Who serves may add it. Our own next root would else have no form, or be too large for its target."""
+    sql(
+        "INSERT INTO events_rollback (found_at, reason, sentence, exported, accepted_at, accepted_by, accepted_reason, epoch)"
+        f" VALUES ('infinity', 'x', 'x', '{{}}', 'infinity', 'x', {reason}, {epoch})"
+    )
+    for number in (1, 2):
+        new_chain()
+        assert seal_due(never) == 1
+        assert export_due(never) == 1
+        assert newest_root().number == number
+    assert found() == []
+    assert not is_everything_contained()
+
+
+@pytest.mark.promise("EV-02")
 @pytest.mark.field("FL-41")
 def test_a_key_goes_once_a_root_is_signed_by_it_and_the_next(
     with_keys: WithKeys, directory: Path

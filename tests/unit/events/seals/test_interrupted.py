@@ -130,8 +130,10 @@ def test_of_two_sealers_at_once_neither_forks_waits_for_ever_or_drops_an_event(
     def write(mine: list[UUID]) -> None:
         try:
             sql("SET lock_timeout = '100ms'")
-            for number in range(40):
+            for number in range(2_000):
                 append(mine[number % len(mine)], attempt=number + 2)
+                if number >= 40 and Root.objects.count() > 5:
+                    break
         except Exception as error:  # noqa: BLE001 - told by the test
             failed.append(error)
         finally:
@@ -148,7 +150,7 @@ def test_of_two_sealers_at_once_neither_forks_waits_for_ever_or_drops_an_event(
         it.join(timeout=30)
     assert failed == []
     seal_now()
-    assert Root.objects.count() > 2
-    assert totals()["events"] == sum(EventHead.objects.values_list("count", flat=True)) == 95
+    assert Root.objects.count() > 5
+    assert totals()["events"] == sum(EventHead.objects.values_list("count", flat=True))
     assert not EventHead.objects.filter(is_unsealed=True).exists()
     assert [it for it in found() if it.where.startswith("root")] == []
