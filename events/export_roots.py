@@ -30,7 +30,7 @@ from events.rollback import (
 )
 from events.root_targets import NEWEST, OtherRoot, Target, TargetDown, own_target
 from events.root_trust import SENTENCES, Stored, wrong_with
-from events.roots import root_line
+from events.roots import FIRST_EPOCH, root_line
 from liyagent.core.metrics import ROOT_EXPORTS_FAILED, ROOTS_BEHIND
 from liyagent.core.readiness import STATE
 from liyagent.leases.lease import take_lease
@@ -192,7 +192,7 @@ def _position(exported: Exported | None) -> int:
     """Behind which number the target has nothing of ours yet."""
     if exported is None:
         return 0
-    epoch = Root.objects.order_by("-number").values_list("epoch", flat=True).first()
+    epoch = Root.objects.order_by("-number").values_list("epoch", flat=True).first() or FIRST_EPOCH
     if exported.epoch == epoch and exported.statement["database"] == str(database_id()):
         return exported.number
     first = Root.objects.filter(epoch=epoch).order_by("number").values_list("number", flat=True)

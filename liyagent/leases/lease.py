@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -25,7 +26,7 @@ def take_lease(
     One that is to last more than `longest` seconds is of before the database's clock was put back, and is nobody's. For
     what two may do at once.
     """
-    told = {"name": name, "holder": holder, "seconds": seconds, "longest": longest}
+    told: dict[str, Any] = {"name": name, "holder": holder, "seconds": seconds, "longest": longest}
     with connection.cursor() as cursor:
         cursor.execute(TAKE, told)
         row = cursor.fetchone()

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from events.identity import database_id
 from events.management.subcommand import Subcommand
-from events.roots import newest_root
+from events.roots import NotOurRoot, newest_root
 from events.signing import signing_keys
 
 
@@ -19,9 +19,17 @@ def add_arguments(_parser: CommandParser) -> None:
 def show(command: BaseCommand, _options: dict[str, Any]) -> None:
     """Print the database, the newest root, and the public halves of all keys of ours, the one that signs first."""
     command.stdout.write(f"database {database_id()}")
-    command.stdout.write(f"newest root {newest_root().number}")
+    command.stdout.write(f"newest root {_newest()}")
     for index, key in enumerate(signing_keys()):
         command.stdout.write(f"key {key.public} {key.key_id}{'' if index else ' signs'}")
+
+
+def _newest() -> str:
+    """Keys are asked for where sealing has stopped, too."""
+    try:
+        return str(newest_root().number)
+    except NotOurRoot as error:
+        return f"is none of ours: {error}"
 
 
 SUBCOMMAND = Subcommand(

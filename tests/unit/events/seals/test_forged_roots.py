@@ -100,6 +100,10 @@ def test_no_head_is_sealed_by_a_root_that_another_key_signed_and_that_is_told_lo
     ]
     with pytest.raises(NotOurRoot, match="key unknown here"):
         write_pack(run_subject(chain, chain), io.BytesIO())
+    out = io.StringIO()
+    call_command("events", "key", stdout=out)
+    assert "newest root is none of ours" in out.getvalue()
+    assert f"key {signing_key().public} ours signs" in out.getvalue()
     LOOKED.at = float("-inf")
     assert sql(f"SELECT {DUE}", *due_values()) == [(True,)]
     take_away(2)

@@ -17,7 +17,8 @@ from django.core.management import call_command
 from events import verify_pack
 from events.models import Root
 from events.pack import MISSION_CHAINS, Subject, run_subject, write_pack
-from events.roots import database_id, root_line
+from events.identity import database_id
+from events.roots import root_line
 from events.seal_heads import seal_now
 from events.signing import signing_key
 from events.verify_pack import Pins, Refused, check, main
