@@ -17,6 +17,7 @@ from django.db import connection
 
 from events.certificates import digest_of as certificate_digest
 from events.chain import EPOCH, MICROSECOND
+from events.check_purges import DAYS
 from events.checking import Asked, Finding, Looked
 from events.identity import database_id
 from events.merkle import EMPTY_TREE, Node, batch_root, completed_by, range_root
@@ -42,13 +43,13 @@ MILLISECOND = 80
 SKEW = timedelta(hours=1)
 # How far any two clocks were ever apart: roots that are older cannot close over a chain. More of them are only read for nothing.
 CLOCKS_APART = timedelta(days=1)
-STANDS = """
-SELECT v.chain, v.count, v.hash, e.hash, h.count, p.count, p.hash, p.at - make_interval(hours => 24 * p.kept_days)
+STANDS = f"""
+SELECT v.chain, v.count, v.hash, e.hash, h.count, p.count, p.hash, greatest(p.at, '0001-01-01Z') - make_interval(hours => {DAYS})
     FROM unnest(%s::uuid[], %s::bigint[], %s::bytea[]) AS v(chain, count, hash)
     LEFT JOIN events_runevent e ON e.correlation_id = v.chain AND e.number = v.count
     LEFT JOIN events_eventhead h ON h.correlation_id = v.chain
     LEFT JOIN events_purgecertificate p ON p.correlation_id = v.chain
-"""
+"""  # noqa: S608 - a constant
 SENTENCES = {
     "missing": "this root is not there: it was deleted",
     "malformed": "this root's statement is none",
@@ -237,7 +238,7 @@ def _fallen(it: _Row) -> str | None:
         it.purged == it.sealed and bytes(it.purged_hash) != bytes(it.hash)
     ):
         return "purged_otherwise"
-    return "purged_early" if _begun(it.chain) > it.rested_since + SKEW else None
+    return "purged_early" if _begun(it.chain) - SKEW > it.rested_since else None
 
 
 def _begun(chain: UUID) -> datetime:

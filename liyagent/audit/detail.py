@@ -47,5 +47,5 @@ def size_of_detail() -> Length:
 
 def short_detail() -> models.Case:
     """Return a row's detail where it is short, as a part of a query; None where it is not."""
-    is_short = LessThanOrEqual(size_of_detail(), LONGEST_LISTED)
+    is_short: Any = LessThanOrEqual(size_of_detail(), LONGEST_LISTED)
     return models.Case(models.When(is_short, then=models.F("detail")), output_field=Detail())

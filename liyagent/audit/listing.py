@@ -54,12 +54,18 @@ WITH RECURSIVE there AS (
 )
 SELECT value FROM there WHERE value IS NOT NULL LIMIT %s
 """
-# The expression about the time keeps its index out: it would be taken for a shorter way.
+# Of each action the next by its index, whatever their time: a condition about it would be taken for one that few rows meet, and
+# all rows of the action be read for them. So near the ends of the time, where numbers and times do not agree, rows are asked
+# for by their number; the expression keeps the index of times out.
 OF_ACTIONS = """
-SELECT found.id FROM unnest(%(actions)s::text[]) AS n (action), LATERAL (
-    SELECT a.id FROM audit_auditrow a WHERE a.action = n.action AND a.id > %(above)s AND a.id < %(below)s
-        AND a.at + interval '0' >= %(since)s AND a.at + interval '0' < %(until)s
-        ORDER BY a.id {order} LIMIT %(limit)s) AS found
+SELECT found.id, found.at >= %(since)s AND found.at < %(until)s FROM (
+    SELECT within.id, within.at FROM unnest(%(actions)s::text[]) AS n (action), LATERAL (
+        SELECT a.id, a.at FROM audit_auditrow a WHERE a.action = n.action AND a.id > %(low)s AND a.id < %(high)s
+            ORDER BY a.id {order} LIMIT %(limit)s) AS within
+    UNION ALL
+    SELECT e.id, e.at FROM audit_auditrow e WHERE e.action = ANY(%(actions)s::text[])
+        AND (e.id > %(above)s AND e.id <= %(low)s OR e.id >= %(high)s AND e.id < %(below)s)
+        AND e.at + interval '0' >= %(since)s AND e.at + interval '0' < %(until)s) AS found
 ORDER BY found.id {order} LIMIT %(limit)s
 """
 FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
@@ -113,7 +119,7 @@ def rows_within(found: Found, *, newest_first: bool = True) -> tuple[list[AuditR
     order = F("id").desc() if newest_first else F("id").asc()
     before = Window(Sum(size_of_detail()), order_by=order, frame=RowRange(end=-1))
     rows = AuditRow.objects.filter(pk__in=found.ids).annotate(before=before).order_by(order)
-    fitting = list(rows.filter(Q(before=None) | Q(before__lte=PAGE_SIZE)))
+    fitting: list[AuditRow] = list(rows.filter(Q(before=None) | Q(before__lte=PAGE_SIZE)))
     is_cut = 0 < len(fitting) < len(found.ids)
     return fitting, fitting[-1].pk if is_cut else found.last
 
@@ -192,18 +198,24 @@ def _fits(wanted: Selection, others: Sequence[str], row: tuple[Any, ...]) -> boo
 def _of_actions(
     wanted: Selection, *, above: int, below: int, limit: int, newest_first: bool
 ) -> Found:
+    low = wanted.above + 2 * SLACK if wanted.since > FIRST else above
+    high = wanted.below - 2 * SLACK if wanted.until < LAST else below
     given: dict[str, Any] = {
         "actions": actions_below(wanted.chosen["action"]),
         "above": above,
+        "low": min(max(low, above), below - 1),
+        "high": max(min(high, below), above + 1),
         "below": below,
         "since": wanted.since,
         "until": wanted.until,
         "limit": limit + 1,
     }
+    given["high"] = max(given["high"], given["low"] + 1)
     with connection.cursor() as cursor:
         cursor.execute(OF_ACTIONS.format(order="DESC" if newest_first else "ASC"), given)
-        ids = [row[0] for row in cursor.fetchall()]
-    return Found(ids=ids[:limit], last=ids[limit - 1] if len(ids) > limit else None)
+        rows = cursor.fetchall()
+    ids = [number for number, is_within in rows[:limit] if is_within]
+    return Found(ids=ids, last=rows[limit - 1][0] if len(rows) > limit else None)
 
 
 def _first_since(since: datetime) -> int:

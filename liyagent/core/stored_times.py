@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.backends.postgresql.psycopg_any import BaseTzLoader
+from django.db.backends.postgresql.psycopg_any import BaseTzLoader  # type: ignore[import-untyped]  # not in the stubs
 from django.db.backends.signals import connection_created
 from psycopg import DataError
 
 FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
-class AnyTime(BaseTzLoader):
+class AnyTime(BaseTzLoader):  # type: ignore[misc]  # it has no types
     """Reads what lies before the year 1 as `FIRST`, and what lies behind 9999 as `LAST`: in the order that they have."""
 
     timezone = UTC
@@ -21,10 +21,11 @@ class AnyTime(BaseTzLoader):
     def load(self, data: Any) -> datetime:
         """Return the time."""
         try:
-            return super().load(data)
+            found: datetime = super().load(data)
         except DataError:
             text = bytes(data)
-            return FIRST if text.startswith(b"-") or text.endswith(b"BC") else LAST
+            found = FIRST if text.startswith(b"-") or text.endswith(b"BC") else LAST
+        return found
 
 
 def read_any_time() -> None:

@@ -175,4 +175,13 @@ RECORD: tuple[Guard, ...] = (
         replace="    if False:",
         tests=(f"{TOLD}test_events_that_could_not_be_written_make_it_incomplete_and_still_intact",),
     ),
+    Guard(
+        name="record: days of a certificate are added as far as a time can go",
+        file="events/check_purges.py",
+        search="greatest(least(p.kept_days, 1000000), 1)",
+        replace="p.kept_days",
+        tests=(
+            "tests/unit/events/attacks/test_hostile_rows.py::test_a_certificate_that_somebody_wrote_is_told_of_and_ends_no_verification",
+        ),
+    ),
 )

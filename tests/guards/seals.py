@@ -328,7 +328,7 @@ SEAL_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="a purge before its time is found",
         file=CHECK,
-        search='    return "purged_early" if _begun(it.chain) > it.rested_since + SKEW else None\n',
+        search='    return "purged_early" if _begun(it.chain) - SKEW > it.rested_since else None\n',
         replace="    return None\n",
         tests=(
             f"{CHECKING}test_a_purge_is_told_by_a_certificate_that_a_root_closes_over_and_no_other",

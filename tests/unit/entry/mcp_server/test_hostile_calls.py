@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -30,8 +31,8 @@ ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-NO_IDS = (1.5, 1e300, True, False, None, {}, [1])
-NO_PARAMS = (
+NO_IDS: tuple[Any, ...] = (1.5, 1e300, True, False, None, {}, [1])
+NO_PARAMS: tuple[Any, ...] = (
     None, {}, {"name": 7}, {"name": "triage", "arguments": []}, {"name": "triage", "arguments": "x"}, {"name": None, "arguments": {}},
     {"name": "tri\x00age", "arguments": {"task": "x"}}, {"name": "triage", "arguments": {"task": "x"}, "_meta": []},
     {"name": "triage", "arguments": {"task": "x"}, "_meta": {"progressToken": {}}}, {"name": "triage", "arguments": {"task": {"a": 1}}},
@@ -134,8 +135,8 @@ def test_many_who_wait_are_slow_or_hang_up_hold_up_nobody_and_leave_nothing_behi
         ((sessions,),) = cursor.fetchall()
     assert sessions < 15
     assert threading.active_count() - threads < 20
-    for it in waiting:
-        it.close()
+    for call in waiting:
+        call.close()
     for it in slow:
         it.__exit__(None, None, None)
     until(lambda: not LOOKOUT.watched)

@@ -25,6 +25,9 @@ RESUMED = """
 INSERT INTO audit_auditrow (at, action, actor, mission, run_id, request_id, detail)
 VALUES (now(), 'agent.run.crash_resumed', 'system', '', %s, '', %s)
 """
+CERTIFICATE = """
+INSERT INTO events_purgecertificate (correlation_id, count, hash, last_at, kept_days, at, asked_by) VALUES (%s, -1, '', %s, %s, %s, 'x')
+"""
 APPEND = "SELECT liyagent_append_events(%s, %s, %s, 'full', ARRAY[%s], ARRAY[%s])"
 
 
@@ -143,6 +146,34 @@ def test_a_head_whose_last_event_is_not_there_is_sealed_with_no_other(
     assert verified("root") == frozenset()
     for run in spoilt:
         assert verified(str(run.correlation_id)) == {"cut_off"}
+
+
+@pytest.mark.promise("EV-02")
+def test_a_certificate_that_somebody_wrote_is_told_of_and_ends_no_verification(
+    served_world: World, roles: Roles, console: Client
+) -> None:
+    api = api_of(make_user("rita", *READER))
+    run = ended(served_world)
+    for days, at in ((2**31 - 1, "infinity"), (-(2**31), "-infinity"), (1, "294000-01-01")):
+        with roles.as_owner() as session, without_triggers(session):
+            session.execute("DELETE FROM events_purgecertificate")
+            values = [run.correlation_id, at, days, "4000-01-01 BC"]
+            session.execute(CERTIFICATE, values)
+        assert verified(str(run.correlation_id)) == {"purged_early", "not_whole"}
+        assert shown(api, console, run) == {200}
+    with roles.as_owner() as session, without_triggers(session):
+        session.execute(
+            "UPDATE events_purgecertificate SET at = 'infinity', count = %s", [2**63 - 1]
+        )
+    later = ended(served_world)
+    assert seal_due(lambda: False) == 0
+    assert told(api, later) == "intact"
+    with roles.as_owner() as session, without_triggers(session):
+        gone = [run.correlation_id]
+        session.execute("DELETE FROM events_runevent WHERE correlation_id = %s", gone)
+        session.execute("DELETE FROM events_eventhead WHERE correlation_id = %s", gone)
+    assert verified("root") == frozenset()
+    assert shown(api, console, run) == {200}
 
 
 @pytest.mark.parametrize("content", ["{}", "{x", '{"step":"x"}', '{"step":99999999999}'])
