@@ -15,6 +15,8 @@ from runs.models import Run
 
 # Of each word field this much is shown; it is cut in the database, so that a large result is never read whole.
 LONGEST_WORDS = 4000
+# No event of ours has so many fields; of what is cut here nothing can be told.
+LONGEST_WHOLE = 200_000
 LAST = 1 << 62
 # From which event on the page's steps are told, and where the next page's begin. No content is read for it.
 STEP_NUMBERS = """
@@ -25,10 +27,10 @@ STEPS_BEFORE = """
 SELECT count(*) FROM events_runevent WHERE correlation_id = %s AND run_id = %s AND kind = 'step' AND number <= %s
 """
 # A short event is told as it stands; of a long one each long field is cut.
-CUT = """CASE WHEN length(content) <= %(most)s THEN content ELSE (SELECT jsonb_object_agg(key,
+CUT = """CASE WHEN length(content) <= %(most)s THEN content ELSE left((SELECT jsonb_object_agg(key,
         CASE WHEN length(value::text) <= %(most)s THEN value ELSE jsonb_build_object(
             'cut', left(value #>> '{}', %(most)s), 'of', length(value #>> '{}')) END)
-        FROM jsonb_each(content::jsonb))::text END"""
+        FROM jsonb_each(content::jsonb))::text, %(whole)s) END"""
 # Where one was edited so that it is no JSON any more, or is nested too deeply.
 SHORT_ALONE = "CASE WHEN length(content) <= %(most)s THEN content ELSE '' END"
 EVENTS = """
@@ -86,6 +88,7 @@ def told_in(
         "last": window.last,
         "limit": limit,
         "most": LONGEST_WORDS,
+        "whole": LONGEST_WHOLE,
     }
     try:
         rows = _rows(EVENTS.format(at=STORED_AT, content=CUT, more=more), values)

@@ -24,12 +24,14 @@ from runs.models import Run
 VIEW_EVENTS = "events.view_runevent"
 PAGE = 100
 LONGEST_FIELD = 2000
+# No event of ours has so many fields; of what is cut here nothing can be told.
+LONGEST_WHOLE = 100_000
 NEWEST = 20
 HIGHEST = 1 << 62
 # A field that is long is cut in the database, so that it is never read whole.
-CUT = """CASE WHEN length(content) <= %(most)s THEN content ELSE (SELECT jsonb_object_agg(key, CASE WHEN length(value::text) <= %(most)s
+CUT = """CASE WHEN length(content) <= %(most)s THEN content ELSE left((SELECT jsonb_object_agg(key, CASE WHEN length(value::text) <= %(most)s
         THEN value ELSE to_jsonb(left(value::text, %(most)s) || ' (cut: ' || length(value::text) || ' characters)') END)
-        FROM jsonb_each(content::jsonb))::text END"""
+        FROM jsonb_each(content::jsonb))::text, %(whole)s) END"""
 # Where one was edited so that it is no JSON any more, or is nested too deeply.
 SHORT_ALONE = "CASE WHEN length(content) <= %(most)s THEN content ELSE '' END"
 EVENTS = """
@@ -83,7 +85,13 @@ def number_asked(request: HttpRequest) -> int:
 
 def page_of(chain: UUID, first: int, *, with_words: bool) -> list[dict[str, Any]]:
     """Return the events from a number on, one more than a page shows; words only where they may be read."""
-    values = {"most": LONGEST_FIELD, "chain": chain, "first": first, "limit": PAGE + 1}
+    values = {
+        "most": LONGEST_FIELD,
+        "whole": LONGEST_WHOLE,
+        "chain": chain,
+        "first": first,
+        "limit": PAGE + 1,
+    }
     try:
         rows = _rows(CUT, values)
     except (DataError, OperationalError):

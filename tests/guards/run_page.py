@@ -86,6 +86,20 @@ RUN_PAGE_GUARDS: tuple[Guard, ...] = (
         ),
     ),
     Guard(
+        name="the page of events shows no more of an event than so much",
+        file="liyagent/console/events_page.py",
+        search="::text, %(whole)s) END",
+        replace="::text, 1 << 30) END",
+        tests=(f"{EDITED}test_an_event_of_very_many_fields_makes_no_page_large",),
+    ),
+    Guard(
+        name="a run's page shows no more of an event than so much",
+        file="runs/told_events.py",
+        search="::text, %(whole)s) END",
+        replace="::text, 1 << 30) END",
+        tests=(f"{EDITED}test_an_event_of_very_many_fields_makes_no_page_large",),
+    ),
+    Guard(
         name="a step that was forged into the log is further than any",
         file="runs/checkpoint.py",
         search='whole_number(content_of(content).get("step")) or HIGHEST',

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
@@ -67,6 +69,22 @@ def test_content_that_is_none_of_ours_breaks_no_page_and_no_verification(
             assert shown(api, console, run) == {200}, content[:40]
     assert told(api, run) == "untagged"
     assert verified(str(run.correlation_id)) == {"untagged"}
+
+
+def test_an_event_of_very_many_fields_makes_no_page_large(
+    served_world: World, roles: Roles, console: Client
+) -> None:
+    run = ended(served_world)
+    content = json.dumps({f"name {number}": "x" for number in range(60_000)})
+    with roles.as_runtime() as session:
+        for kind in ("step", "tool.call"):
+            session.execute(APPEND, [run.correlation_id, run.id, run.mission, kind, content])
+    for page in (
+        f"/admin/events/?q={run.id}",
+        f"/admin/mission/{run.mission}/",
+        f"/admin/runs/run/{run.id}/change/",
+    ):
+        assert len(console.get(page).content) < 200_000, page
 
 
 @pytest.mark.promise("EV-02")
