@@ -198,6 +198,8 @@ def _fits(wanted: Selection, others: Sequence[str], row: tuple[Any, ...]) -> boo
 def _of_actions(
     wanted: Selection, *, above: int, below: int, limit: int, newest_first: bool
 ) -> Found:
+    if above + 1 >= below:
+        return Found(ids=[], last=None)
     low = wanted.above + 2 * SLACK if wanted.since > FIRST else above
     high = wanted.below - 2 * SLACK if wanted.until < LAST else below
     given: dict[str, Any] = {

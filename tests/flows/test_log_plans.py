@@ -14,6 +14,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from liyagent.audit.listing import SLACK
 from runs.models import Run
 from tests.bench.filling import write_audit, write_chains
 from tests.bench.telling import AGENT, MISSION
@@ -22,6 +23,8 @@ from tests.databases import FreshDatabase
 # 2,500 chains, which lie in some thousand blocks of 8 KB.
 EVENTS_OF_A_RUN, RUNS, LONG_RUN = 8, 2_500, 300
 MOST_BLOCKS = 400
+# Where times and numbers do not agree as many rows are asked for by their number.
+MOST_ROWS = 2 * SLACK
 LARGE = ("events_runevent", "events_eventhead", "runs_run", "audit_auditrow", "missions_mission")
 
 
@@ -49,7 +52,7 @@ def log(fresh_db: FreshDatabase) -> Log:
     long = Run.objects.get().id
     write_chains(fresh_db.url, RUNS, length=EVENTS_OF_A_RUN)
     with psycopg.connect(fresh_db.url, autocommit=True) as database:
-        write_audit(database, 10_000)
+        write_audit(database, 20_000)
         database.execute("VACUUM ANALYZE")
         query = "SELECT mission, id FROM runs_run WHERE mission = correlation_id::text LIMIT 1"
         unnamed, short = database.execute(query).fetchall()[0]
@@ -88,6 +91,17 @@ def test_no_page_of_the_record_walks_through_what_is_behind_it(log: Log) -> None
     assert wrong == [], "\n".join(map(str, wrong))
 
 
+@pytest.mark.promise("MI-03")
+@pytest.mark.parametrize(
+    "times", ["", "&since=2020-01-01T00:00:00Z", "&until=2100-01-01T00:00:00Z"]
+)
+def test_an_action_is_read_from_its_index_as_far_as_the_page_goes(log: Log, times: str) -> None:
+    """Not all rows of it, to be sorted: of a common one there are as many as half of the log."""
+    statements = log.statements(f"/api/audit?action=agent.run&limit=20{times}")
+    read = [most_rows(explained(it)[0]) for it in statements]
+    assert max(read) <= MOST_ROWS, read
+
+
 @pytest.mark.promise("EV-08")
 def test_a_long_run_takes_no_more_statements_than_a_short_one(log: Log) -> None:
     for page in ("/api/run-events/{run}", "/admin/runs/run/{run}/change/"):
@@ -118,3 +132,9 @@ def scans_in(plan: Any) -> list[str]:
 
     see(plan, is_limited=False)
     return found
+
+
+def most_rows(plan: dict[str, Any]) -> int:
+    """The most rows that a part of a plan met each time that it was asked, those that it threw away included."""
+    own = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
+    return max([int(own), *(most_rows(it) for it in plan.get("Plans", ()))])

@@ -23,6 +23,15 @@ LISTS: tuple[Guard, ...] = (
         tests=(PLANS,),
     ),
     Guard(
+        name="an action is read from its index as far as the page goes",
+        file="liyagent/audit/listing.py",
+        search=" AND a.id < %(high)s\n",
+        replace=" AND a.id < %(high)s AND a.at + interval '0' >= %(since)s AND a.at + interval '0' < %(until)s\n",
+        tests=(
+            "tests/flows/test_log_plans.py::test_an_action_is_read_from_its_index_as_far_as_the_page_goes",
+        ),
+    ),
+    Guard(
         name="an event that is purged asks for its certificate by the index",
         file="events/migrations/0008_a_purge_asks_for_certificates_by_their_index.py",
         search=" SET enable_seqscan = off",

@@ -142,6 +142,7 @@ def test_a_time_of_no_row_finds_none() -> None:
     assert page_of_audit({"since": "2027-01-01T00:00:00Z"}).rows == []
     assert page_of_audit({"until": "2025-01-01T00:00:00Z"}).rows == []
     assert page_of_audit({"until": "2025-01-01T00:00:00Z", "action": "agent"}).rows == []
+    assert page_of_audit({"since": "2027-01-01T00:00:00Z", "action": "agent"}).rows == []
 
 
 WRONG: tuple[dict[str, str], ...] = (
