@@ -21,6 +21,7 @@ from liyagent.core.paging import (
     write_cursor,
 )
 from missions.names import clean_mission
+from missions.places import behind
 from runs.head import BODIES
 from runs.models import Run, RunStatus
 from runs.unknown import with_unknown_writes
@@ -147,10 +148,10 @@ def _cursor(run: Run) -> str:
 
 
 def _after(cursor: str) -> Q:
-    """Match what comes after the cursor's row; the first condition alone can use the index."""
+    """Match what comes after the cursor's row."""
     at, row_id = read_cursor(cursor, parts=2)
     try:
         created_at, last_id = _time("cursor", at), UUID(row_id)
     except (ValueError, BadInput):
         raise bad_cursor() from None
-    return Q(created_at__lte=created_at) & (Q(created_at__lt=created_at) | Q(id__lt=last_id))
+    return behind(created_at, last_id, moment="created_at")

@@ -227,7 +227,10 @@ MISSIONS: tuple[Guard, ...] = (
         file="missions/places.py",
         search=' & Q((f"{moment}__gt", FIRST))',
         replace="",
-        tests=(f"{HOSTILE}test_pages_of_times_that_no_calendar_has_lead_on_to_an_end",),
+        tests=(
+            f"{HOSTILE}test_pages_of_times_that_no_calendar_has_lead_on_to_an_end",
+            "tests/unit/events/attacks/test_hostile_rows.py::test_runs_from_before_the_calendar_lead_no_list_on_for_ever",
+        ),
     ),
     Guard(
         name="what is no mission leads nowhere",

@@ -11,6 +11,7 @@ from django.test import Client
 
 from events.seal_heads import seal_due
 from runs.models import Run
+from runs.told_events import LAST, Window, told_in
 from tests.flows.conftest import READER, Api, api_of, make_user
 from tests.unit.events.attacks.conftest import Roles
 from tests.unit.events.attacks.tampering import without_triggers
@@ -85,6 +86,8 @@ def test_an_event_of_very_many_fields_makes_no_page_large(
         f"/admin/runs/run/{run.id}/change/",
     ):
         assert len(console.get(page).content) < 200_000, page
+    told_of = told_in(run.correlation_id, [run.id], Window(0, LAST), limit=50)
+    assert max(len(it.content) for it in told_of) < 100
 
 
 @pytest.mark.promise("EV-02")
@@ -164,6 +167,26 @@ def test_a_head_whose_last_event_is_not_there_is_sealed_with_no_other(
     assert verified("root") == frozenset()
     for run in spoilt:
         assert verified(str(run.correlation_id)) == {"cut_off"}
+
+
+def test_runs_from_before_the_calendar_lead_no_list_on_for_ever(
+    served_world: World, roles: Roles
+) -> None:
+    api = api_of(make_user("rita", *READER))
+    kept = ended(served_world)
+    for _ in range(3):
+        early = ended(served_world)
+        with roles.as_runtime() as session:
+            session.execute(
+                "UPDATE runs_run SET created_at = '4000-01-01 BC' WHERE id = %s", [early.id]
+            )
+    for address in ("/api/runs?limit=2", f"/api/agents/{kept.agent_key}/run-events?limit=2"):
+        pages, place = 0, address
+        while place:
+            page = api.get(place)
+            assert page.status == 200
+            place, pages = page.data["next"], pages + 1
+            assert pages < 4
 
 
 @pytest.mark.promise("EV-02")
