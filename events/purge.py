@@ -26,14 +26,14 @@ logger = logging.getLogger(__name__)
 HEADS_AT_ONCE, EVENTS_AT_ONCE = 500, 10_000
 FIRST = UUID(int=0)
 # A clock that was set wrong must not take a year of evidence away within minutes.
-CLOCKS_APART = timedelta(hours=1)
+CLOCKS_APART = timedelta(days=1)
 NOW = "SELECT liyagent_now()"
 PURGE = "SELECT * FROM liyagent_purge_events(%s, %s, %s, %s, %s)"
 COUNT = "SELECT * FROM liyagent_purgeable_events(%s, %s, %s)"
 
 
 class ClocksDiffer(Conflict):
-    """The database's clock and this machine's are more than an hour apart: nothing is purged until they agree."""
+    """The database's clock and this machine's are more than a day apart: nothing is purged until they agree."""
 
     code = "events.clocks_differ"
 

@@ -249,7 +249,7 @@ def test_what_is_left_or_written_anew_of_a_purged_chain_is_found(record: Record)
 
 
 @pytest.mark.promise("EV-08")
-@pytest.mark.parametrize("days_ago", [-400, -0.05, 0.05])
+@pytest.mark.parametrize("days_ago", [-400, -1.1, 1.1])
 def test_nothing_is_purged_while_clocks_differ(
     record: Record, days_ago: float, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -261,7 +261,7 @@ def test_nothing_is_purged_while_clocks_differ(
     assert purge_now_and_then(lambda: False) == 0
     assert "nothing is purged until they agree" in caplog.text
     assert record.left() == chains
-    record.at(0.01)
+    record.at(0.9)
     assert purge_events(actor=ACTOR).chains == 1
 
 

@@ -15,9 +15,9 @@ import pytest
 from django.core.management import call_command
 
 from events import verify_pack
+from events.identity import database_id
 from events.models import Root
 from events.pack import MISSION_CHAINS, Subject, run_subject, write_pack
-from events.identity import database_id
 from events.roots import root_line
 from events.seal_heads import seal_now
 from events.signing import signing_key
