@@ -29,6 +29,7 @@ from tests.guards.outside import OUTSIDE
 from tests.guards.people import PEOPLE
 from tests.guards.record import RECORD
 from tests.guards.roles import ROLE_GUARDS
+from tests.guards.roots import ROOT_GUARDS
 from tests.guards.run_page import RUN_PAGE_GUARDS
 from tests.guards.seals import SEAL_GUARDS
 from tests.guards.starts import TOLD_STARTS
@@ -85,6 +86,7 @@ GUARDS: tuple[Guard, ...] = (
     *RUN_PAGE_GUARDS,
     *RECORD,
     *ROLE_GUARDS,
+    *ROOT_GUARDS,
     *APPROVALS,
     *AUDIT_GUARDS,
     *TAKING_OVER,

@@ -71,6 +71,7 @@ def test_a_record_that_nobody_touched_has_nothing_wrong() -> None:
         (["UPDATE events_root SET at = at - interval '1 s' WHERE number = 2"], {"other_columns"}),
         (["UPDATE events_root SET nodes = sha256('x') WHERE number = 1"], {"other_log"}),
         (["UPDATE events_root SET statement = '{}' WHERE number = 2"], {"malformed", "unlinked"}),
+        (["UPDATE events_root SET statement = statement || ' ' WHERE number = 2"], {"malformed", "unlinked"}),
         (["UPDATE events_root SET signatures = '[]' WHERE number = 2"], {"bad_signature"}),
         (["UPDATE events_root SET signatures = '7' WHERE number = 2"], {"malformed"}),
         (["UPDATE events_root SET signatures = (SELECT signatures FROM events_root WHERE number = 1) WHERE number = 2"], {"bad_signature"}),
