@@ -109,6 +109,7 @@ def _seal_all(give_up: Callable[[], bool]) -> int:
     while chain is not None and not give_up():
         lease = take_lease(LEASE, holder=holder, seconds=LEASE_SECONDS, longest=LEASE_SECONDS)
         if lease is None:
+            HEADS_HELD.set(0)
             break
         newest = newest_root()
         held = finish(newest)
