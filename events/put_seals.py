@@ -31,11 +31,14 @@ SELECT v.chain FROM unnest(%s::uuid[], %s::bigint[]) AS v(chain, count)
     JOIN events_eventhead h ON h.correlation_id = v.chain
     WHERE coalesce(h.sealed_in, 0) < %s AND h.count >= v.count
 """
-# One that a flush holds just now is left for the next try.
+# One that a flush holds just now is left for the next try. Heads are locked until this is committed, and a flush waits for
+# one no longer than 100 ms: so no disk and no standby is waited for. What a crash forgets of it is put again, as the newest
+# root's seals always are; the root itself is committed as all else, and with it the seals of those before.
 SEAL = """
+WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 UPDATE events_eventhead h
     SET sealed_count = v.count, sealed_in = %(number)s, seal = v.seal, seal_key = %(key)s, is_unsealed = h.count > v.count
-    FROM unnest(%(chains)s::uuid[], %(counts)s::bigint[], %(seals)s::bytea[]) AS v(chain, count, seal)
+    FROM quick, unnest(%(chains)s::uuid[], %(counts)s::bigint[], %(seals)s::bytea[]) AS v(chain, count, seal)
     JOIN (SELECT l.correlation_id FROM events_eventhead l
         WHERE l.correlation_id = ANY(%(chains)s::uuid[]) FOR UPDATE SKIP LOCKED) free ON free.correlation_id = v.chain
     WHERE h.correlation_id = v.chain AND h.count >= v.count AND coalesce(h.sealed_in, 0) < %(number)s

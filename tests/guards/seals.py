@@ -37,6 +37,15 @@ SEAL_GUARDS: tuple[Guard, ...] = (
         tests=(f"{SEALING}test_a_flush_waits_for_no_seal_and_no_seal_for_a_flush",),
     ),
     Guard(
+        name="no disk is waited for while heads are locked",
+        file=PUT,
+        search="set_config('synchronous_commit', 'off', true)",
+        replace="set_config('synchronous_commit', 'on', true)",
+        tests=(
+            f"{SEALING}test_a_head_is_locked_for_no_longer_than_its_seal_is_written_and_no_disk_is_waited_for",
+        ),
+    ),
+    Guard(
         name="a head that moved on stays unsealed",
         file=PUT,
         search="is_unsealed = h.count > v.count",

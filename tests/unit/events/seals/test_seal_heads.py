@@ -14,10 +14,11 @@ import orjson
 import psycopg
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 
 from events.head_seals import check_seal
 from events.models import EventHead, Root, RunEvent
+from events.put_seals import put_seals
 from events.reading import read_head
 from events.reseal_heads import heads_by_key, reseal_heads
 from events.root_log import RootLog, leaves_of, unpacked_heads, unpacked_held
@@ -233,6 +234,20 @@ def _seal_in_a_thread() -> None:
         seal_due(never)
     finally:
         connection.close()
+
+
+@pytest.mark.promise("EV-07")
+def test_a_head_is_locked_for_no_longer_than_its_seal_is_written_and_no_disk_is_waited_for() -> (
+    None
+):
+    """Of the commit of the seals alone: what comes after on this connection is as durable as ever."""
+    chain = new_chain()
+    digest = bytes(EventHead.objects.get(correlation_id=chain).hash)
+    with transaction.atomic():
+        assert put_seals([(chain, 3, digest)], 1) == {}
+        assert sql("SHOW synchronous_commit") == [("off",)]
+    assert sql("SHOW synchronous_commit") == [("on",)]
+    assert EventHead.objects.get(correlation_id=chain).sealed_in == 1
 
 
 @pytest.mark.promise("EV-02")
