@@ -14,12 +14,14 @@ CHECK = "purges"
 AT_ONCE = 1000
 # Days and a time that somebody wrote by hand are reckoned with as far as a time can go.
 DAYS = "24 * greatest(least(p.kept_days, 1000000), 1)"
+# One that is to come is none: it was purged by now, or not at all.
+AT = "least(greatest(p.at, timestamptz '0001-01-01Z'), liyagent_now())"
 LAST_AT = "least(p.last_at, timestamptz '100000-01-01Z')"
 # What is left of a chain that was purged, and whether it had rested: none ends before its id was made, a UUIDv7.
 BEGUN = "'epoch'::timestamptz + ('x' || left(replace(p.correlation_id::text, '-', ''), 12))::bit(48)::bigint * interval '1 ms'"
 READ = f"""
 SELECT p.number, p.correlation_id, p.kept_days,
-        p.kept_days < 1 OR p.at < greatest({LAST_AT}, {BEGUN}) + make_interval(hours => {DAYS}),
+        p.kept_days < 1 OR {AT} < greatest({LAST_AT}, {BEGUN}) + make_interval(hours => {DAYS}),
         EXISTS (SELECT 1 FROM events_runevent e WHERE e.correlation_id = p.correlation_id)
             OR EXISTS (SELECT 1 FROM events_eventhead h WHERE h.correlation_id = p.correlation_id)
     FROM events_purgecertificate p

@@ -17,7 +17,7 @@ from django.db import connection
 
 from events.certificates import digest_of as certificate_digest
 from events.chain import EPOCH, MICROSECOND
-from events.check_purges import DAYS
+from events.check_purges import AT, DAYS
 from events.checking import Asked, Finding, Looked
 from events.identity import database_id
 from events.merkle import EMPTY_TREE, Node, batch_root, completed_by, range_root
@@ -44,7 +44,7 @@ SKEW = timedelta(hours=1)
 # How far any two clocks were ever apart: roots that are older cannot close over a chain. More of them are only read for nothing.
 CLOCKS_APART = timedelta(days=1)
 STANDS = f"""
-SELECT v.chain, v.count, v.hash, e.hash, h.count, p.count, p.hash, greatest(p.at, '0001-01-01Z') - make_interval(hours => {DAYS})
+SELECT v.chain, v.count, v.hash, e.hash, h.count, p.count, p.hash, {AT} - make_interval(hours => {DAYS})
     FROM unnest(%s::uuid[], %s::bigint[], %s::bytea[]) AS v(chain, count, hash)
     LEFT JOIN events_runevent e ON e.correlation_id = v.chain AND e.number = v.count
     LEFT JOIN events_eventhead h ON h.correlation_id = v.chain

@@ -184,4 +184,13 @@ RECORD: tuple[Guard, ...] = (
             "tests/unit/events/attacks/test_hostile_rows.py::test_a_certificate_that_somebody_wrote_is_told_of_and_ends_no_verification",
         ),
     ),
+    Guard(
+        name="record: a certificate of a time to come is one of now",
+        file="events/check_purges.py",
+        search="least(greatest(p.at, timestamptz '0001-01-01Z'), liyagent_now())",
+        replace="greatest(p.at, timestamptz '0001-01-01Z')",
+        tests=(
+            "tests/unit/events/attacks/test_hostile_rows.py::test_a_certificate_that_somebody_wrote_is_told_of_and_ends_no_verification",
+        ),
+    ),
 )

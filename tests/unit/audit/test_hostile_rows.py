@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.test import Client
 
 from liyagent.audit.export import begin_export
@@ -103,3 +104,12 @@ def test_an_export_tells_of_what_was_edited(root: User) -> None:
     export.upto = newest = AuditRow.objects.latest("pk").pk
     told = b"".join(export.lines()).splitlines()
     assert len(told) == AuditRow.objects.filter(pk__lte=newest).count() + 1
+
+
+def test_the_shell_lists_what_was_edited_a_line_each(
+    root: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("audit", "list", "--limit", "100")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == AuditRow.objects.count() + 1
+    assert all(it.isprintable() for it in lines)
