@@ -19,7 +19,7 @@ from events.identity import database_id
 from events.models import Rollback, Root
 from events.root_targets import NEWEST
 from events.root_trust import Stored, parsed, wrong_with
-from events.roots import FIRST_EPOCH, LONGEST_REASON, Batch, make_root, newest_root
+from events.roots import FIRST_EPOCH, LONGEST_REASON, MOST_EPOCHS_ON, Batch, make_root, newest_root
 from events.signing import signing_keys
 from events.verify_pack import Pins, Refused, check
 from liyagent.agents.containment import contain_all
@@ -157,7 +157,8 @@ def accept_rollback(*, actor: str, reason: str) -> int:
             raise NotFound(
                 "the database stands behind nothing that was exported, as far as was found"
             )
-        epoch = 1 + max(_epoch_of(found), newest_root().epoch, _accepted_epoch())
+        known = max(_epoch_of(found), newest_root().epoch)
+        epoch = 1 + max(known, _accepted_epoch(known))
         with connection.cursor() as cursor:
             cursor.execute(ACCEPT, [actor, reason, epoch, found.id])
         detail = {"epoch": epoch, "reason": reason, "sentence": found.sentence}
@@ -201,5 +202,6 @@ def _epoch_of(found: Rollback) -> int:
     return int(orjson.loads(found.exported).get("epoch", FIRST_EPOCH))
 
 
-def _accepted_epoch() -> int:
-    return Rollback.objects.aggregate(most=Max("epoch"))["most"] or FIRST_EPOCH
+def _accepted_epoch(known: int) -> int:
+    near = Rollback.objects.filter(epoch__lte=known + MOST_EPOCHS_ON)
+    return near.aggregate(most=Max("epoch"))["most"] or FIRST_EPOCH

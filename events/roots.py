@@ -34,7 +34,7 @@ from events.verify_pack import MOST_NUMBER, ROOT_DOMAIN, batch_leaf, signed_root
 from liyagent.core.canonical import canonical
 from liyagent.core.errors import Conflict
 
-FIRST_EPOCH, LONGEST_REASON = 1, 500
+FIRST_EPOCH, LONGEST_REASON, MOST_EPOCHS_ON = 1, 500, 1_000
 BEFORE_ALL = bytes(32)
 NOW = "SELECT liyagent_now(), (SELECT system_identifier::text FROM pg_control_system())"
 ADD = """
@@ -126,7 +126,7 @@ def make_root(batch: Batch, *, after: Newest, held: Held | None = None) -> int |
     leaves = leaves_of(batch.heads, batch.certificates)
     root = batch_root(leaves) if leaves else EMPTY_TREE
     nodes = completed_by(number - 1, batch_leaf(number, len(leaves), root), log.node)
-    accepted = _accepted()
+    accepted = _accepted(after.epoch)
     # No row can bring it back, or below the first.
     epoch = max(after.epoch, accepted.epoch or 0 if accepted is not None else 0)
     at, system = _now()
@@ -203,8 +203,10 @@ def _totals(batch: Batch, after: Newest) -> dict[str, int]:
     }
 
 
-def _accepted() -> Rollback | None:
-    return Rollback.objects.exclude(epoch=None).order_by("-epoch").first()
+def _accepted(epoch: int) -> Rollback | None:
+    """The newest acceptance. An epoch that is far off was accepted by nobody: signed, it would leave none to come."""
+    near = Rollback.objects.filter(epoch__lte=epoch + MOST_EPOCHS_ON)
+    return near.order_by("-epoch").first()
 
 
 def _told(accepted: Rollback) -> dict[str, str]:

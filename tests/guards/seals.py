@@ -123,6 +123,15 @@ SEAL_GUARDS: tuple[Guard, ...] = (
         ),
     ),
     Guard(
+        name="an epoch that is far off is signed by nobody",
+        file=ROOTS,
+        search="    near = Rollback.objects.filter(epoch__lte=epoch + MOST_EPOCHS_ON)\n",
+        replace="    near = Rollback.objects.exclude(epoch=None)\n",
+        tests=(
+            f"{FORGED}test_no_acceptance_that_somebody_put_into_the_table_makes_a_root_that_is_none",
+        ),
+    ),
+    Guard(
         name="an answer that never begins is not waited for",
         file="events/root_targets.py",
         search="            timeout_seconds=ANSWER_SECONDS, headers",

@@ -18,6 +18,7 @@ from events.checking import Asked, Finding
 from events.export_roots import compare_at_start, export_due
 from events.models import EventHead, Rollback, Root, RunEvent
 from events.pack import run_subject, write_pack
+from events.rollback import accept_rollback
 from events.roots import Batch, NotOurRoot, make_root, newest_root
 from events.seal_heads import DUE, LOOKED, NOTE, due_values, seal_due, seal_now
 from events.signing import signing_key
@@ -211,7 +212,8 @@ def test_a_later_epoch_that_no_key_of_ours_signed_accepts_nothing(directory: Pat
 @pytest.mark.promise("EV-02")
 @pytest.mark.field("FL-82")
 @pytest.mark.parametrize(
-    ("epoch", "reason"), [(-5, "'x'"), (0, "'x'"), (2, "repeat('x', 3000000)")]
+    ("epoch", "reason"),
+    [(-5, "'x'"), (0, "'x'"), (2, "repeat('x', 3000000)"), ((1 << 31) - 1, "'x'")],
 )
 def test_no_acceptance_that_somebody_put_into_the_table_makes_a_root_that_is_none(
     epoch: int, reason: str, directory: Path
@@ -228,6 +230,12 @@ def test_no_acceptance_that_somebody_put_into_the_table_makes_a_root_that_is_non
         assert newest_root().number == number
     assert found() == []
     assert not is_everything_contained()
+    told = 2 if epoch == 2 else 1
+    assert newest_root().epoch == told
+    put_back(to=1)
+    compare_at_start()
+    accept_rollback(actor="ann", reason="restored")
+    assert newest_root().epoch == told + 1
 
 
 @pytest.mark.promise("EV-02")
