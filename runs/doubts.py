@@ -23,6 +23,7 @@ from liyagent.core.paging import (
     write_cursor,
 )
 from liyagent.core.seal import KeyMissing, SealBroken
+from liyagent.core.stored_times import LAST
 from liyagent.gateway.outcome import Fate
 from missions.names import clean_mission
 from runs.checkpoint import sealer_of
@@ -156,6 +157,8 @@ def _next(state: Q, run_id: str | None, place: tuple[datetime, int] | None) -> l
         rows = rows.filter(run_id=run_id)
     if place is not None:
         at, last_id = place
+        # Nothing beyond the calendar, which no place can name: it would come after itself.
+        rows = rows.filter(marked_at__lt=LAST)
         rows = rows.filter(Q(marked_at__gte=at) & (Q(marked_at__gt=at) | Q(id__gt=last_id)))
     return list(rows.order_by("marked_at", "id")[:LOOKED_AT_ONCE])
 

@@ -21,6 +21,7 @@ from liyagent.core.paging import (
     read_cursor,
     write_cursor,
 )
+from liyagent.core.stored_times import FIRST, LAST
 from missions.names import clean_mission
 
 KEY = re.compile(r"[A-Za-z0-9_-]{1,80}")
@@ -117,7 +118,10 @@ def _cursor(created_at: datetime, approval_id: UUID) -> str:
 
 
 def _after(cursor: str, *, is_oldest_first: bool) -> Q:
-    """Match what comes after the cursor's row; the first condition alone can use the index."""
+    """Match what comes after the cursor's row; the first condition alone can use the index.
+
+    Nothing beyond the calendar, which no cursor can name: it would come after itself.
+    """
     at, row_id = read_cursor(cursor, parts=2)
     try:
         created_at, last_id = parse_datetime(at), UUID(row_id)
@@ -126,6 +130,9 @@ def _after(cursor: str, *, is_oldest_first: bool) -> Q:
     if created_at is None or created_at.tzinfo is None:
         raise bad_cursor()
     way = "gt" if is_oldest_first else "lt"
-    return Q(**{f"created_at__{way}e": created_at}) & (
-        Q(**{f"created_at__{way}": created_at}) | Q(**{f"id__{way}": last_id})
+    within = Q(created_at__lt=LAST) if is_oldest_first else Q(created_at__gt=FIRST)
+    return (
+        within
+        & Q(**{f"created_at__{way}e": created_at})
+        & (Q(**{f"created_at__{way}": created_at}) | Q(**{f"id__{way}": last_id}))
     )

@@ -21,6 +21,7 @@ from liyagent.core.paging import (
     write_cursor,
 )
 from liyagent.entry.models import Arrival, ArrivalState, Delivery, DeliveryState
+from missions.places import behind
 
 # How many rows of what an index finds are looked through for the other filters, at most, for one page.
 MOST_LOOKED_THROUGH = 10_000
@@ -176,4 +177,4 @@ def _received_before(cursor: str) -> Q:
     # As it is written; other offsets reach beyond the times that the database has.
     if moment.utcoffset() != timedelta():
         raise bad_cursor()
-    return Q(received_at__lte=moment) & (Q(received_at__lt=moment) | Q(run_id__lt=last))
+    return behind(moment, last, moment="received_at", name="run_id")

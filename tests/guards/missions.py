@@ -229,7 +229,7 @@ MISSIONS: tuple[Guard, ...] = (
         replace="",
         tests=(
             f"{HOSTILE}test_pages_of_times_that_no_calendar_has_lead_on_to_an_end",
-            "tests/unit/events/attacks/test_hostile_rows.py::test_runs_from_before_the_calendar_lead_no_list_on_for_ever",
+            "tests/unit/events/attacks/test_hostile_rows.py::test_times_beyond_the_calendar_lead_no_list_on_for_ever[4000-01-01 BC]",
         ),
     ),
     Guard(
@@ -238,5 +238,23 @@ MISSIONS: tuple[Guard, ...] = (
         search="        if clean_mission(mission.id) is None:\n            return None\n",
         replace="",
         tests=(f"{HOSTILE}test_no_row_that_was_edited_keeps_anybody_from_a_page",),
+    ),
+    Guard(
+        name="what lies behind the calendar leads no list of doubts on for ever",
+        file="runs/doubts.py",
+        search="        rows = rows.filter(marked_at__lt=LAST)\n",
+        replace="",
+        tests=(
+            "tests/unit/events/attacks/test_hostile_rows.py::test_times_beyond_the_calendar_lead_no_list_on_for_ever[infinity]",
+        ),
+    ),
+    Guard(
+        name="what lies behind the calendar leads no list of requests on for ever",
+        file="liyagent/approvals/listing.py",
+        search="within = Q(created_at__lt=LAST) if",
+        replace="within = Q() if",
+        tests=(
+            "tests/unit/events/attacks/test_hostile_rows.py::test_times_beyond_the_calendar_lead_no_list_on_for_ever[infinity]",
+        ),
     ),
 )  # fmt: skip

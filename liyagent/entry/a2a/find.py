@@ -16,6 +16,7 @@ from liyagent.entry.a2a.errors import BadParams, NoSuchTask
 from liyagent.entry.a2a.models import State, Task
 from liyagent.entry.a2a.tell import STATE_NAMES
 from liyagent.entry.a2a.wire import LONGEST_CONTEXT, named, text_of, whole_of
+from missions.places import behind
 
 PAGE, MOST_PAGE = 50, 100
 LONGEST_TOKEN = 1_000
@@ -100,4 +101,4 @@ def _after(token: str) -> Q:
         changed_at, last = _time(at, "pageToken"), UUID(task_id)
     except (BadInput, ValueError):
         raise BadParams("pageToken wants what a page's nextPageToken named, unchanged") from None
-    return Q(changed_at__lte=changed_at) & (Q(changed_at__lt=changed_at) | Q(run_id__lt=last))
+    return behind(changed_at, last, moment="changed_at", name="run_id")
