@@ -39,7 +39,8 @@ OF_A_RUN, OF_A_LONG_RUN = 20, 2_000
 MOST_AUDIT = 2_000_000
 FLUSHES = 100
 HEADS_SEALED, EVENTS_PURGED, VERIFY_SECONDS = 100_000, 200_000, 400
-SOME_HEADS = "UPDATE events_eventhead SET is_unsealed = true WHERE correlation_id IN (SELECT correlation_id FROM events_eventhead WHERE NOT is_unsealed ORDER BY correlation_id DESC LIMIT %s)"
+# The oldest: what is purged afterwards has to be sealed.
+SOME_HEADS = "UPDATE events_eventhead SET is_unsealed = true WHERE correlation_id IN (SELECT correlation_id FROM events_eventhead WHERE NOT is_unsealed ORDER BY correlation_id LIMIT %s)"
 TABLES = (
     "events_runevent",
     "events_eventhead",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.guards.guard import Guard
 
 RULES, DEFINER = "events/migrations/0004_what_rested_long_is_purged.py", "liyagent/core/definer.py"
-STATE = "events/migrations/0009_what_was_purged_and_written_anew_is_odd.py"
+STATE = "events/migrations/0010_only_what_was_sealed_whole_is_purged.py"
 RIGHTS, SPLIT = "liyagent/operation/roles.sql", "liyagent/operation/database_roles.py"
 PURGE = "tests/unit/events/test_purge.py::"
 ATTACKS = "tests/unit/events/attacks/"
@@ -60,8 +60,15 @@ ROLE_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="what no root holds is not purged",
         file=STATE,
-        search="        WHEN v_unsealed THEN 'unsealed' ELSE 'due' END;",
+        search="        WHEN v_unsealed OR v_sealed < count THEN 'unsealed' ELSE 'due' END;",
         replace="        ELSE 'due' END;",
+        tests=(f"{PURGE}test_what_no_root_holds_yet_waits_for_one",),
+    ),
+    Guard(
+        name="a head that says of itself that it is sealed is not purged for that",
+        file=STATE,
+        search="WHEN v_unsealed OR v_sealed < count THEN",
+        replace="WHEN v_unsealed THEN",
         tests=(f"{PURGE}test_what_no_root_holds_yet_waits_for_one",),
     ),
     Guard(

@@ -12,6 +12,7 @@ from events.chain import genesis_hash
 from liyagent.core.ids import new_id
 
 DAY_MS = 86_400_000
+SEALED = "UPDATE events_eventhead SET is_unsealed = false, sealed_count = count"
 APPEND = "SELECT liyagent_append_events(%s, %s, 'm', 'full', '{step}', ARRAY['{}'])"
 
 
@@ -38,7 +39,7 @@ class Record:
             self.at(days if number + 1 < events or rested is None else rested)
             self.sql(APPEND, chain, chain)
         self.at(0)
-        self.sql("UPDATE events_eventhead SET is_unsealed = false WHERE correlation_id = %s", chain)
+        self.sql(f"{SEALED} WHERE correlation_id = %s", chain)
         return chain
 
     def at(self, days_ago: float) -> None:

@@ -22,7 +22,7 @@ from events.purge import ClocksDiffer, Purged, purge_events, purgeable_events
 from liyagent.audit.models import AuditRow
 from runs.purging import purge_now_and_then
 from tests.databases import FreshDatabase
-from tests.unit.events.aged import Record
+from tests.unit.events.aged import SEALED, Record
 from tests.unit.runs.sql import add_run
 
 ACTOR = "cli:ann"
@@ -108,7 +108,9 @@ def test_what_no_root_holds_yet_waits_for_one(record: Record) -> None:
     chain = record.chain(days=400)
     record.sql("UPDATE events_eventhead SET is_unsealed = true")
     assert purge_events(actor=ACTOR) == Purged(unsealed=1, is_whole=True)
-    record.sql("UPDATE events_eventhead SET is_unsealed = false")
+    record.sql("UPDATE events_eventhead SET is_unsealed = false, sealed_count = count - 1")
+    assert purge_events(actor=ACTOR) == Purged(unsealed=1, is_whole=True)
+    record.sql(SEALED)
     assert purge_events(actor=ACTOR).chains == 1
     assert chain not in record.left()
 
