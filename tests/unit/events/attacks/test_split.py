@@ -90,7 +90,7 @@ def test_without_the_owners_address_who_serves_is_refused(served: Roles) -> None
         NotSplit, match=r"connect as their owner; docs/database-roles.md shows how$"
     ):
         call_command("database_roles", role=served.runtime)
-    with pytest.raises(DatabaseError, match="must be owner|permission denied"):
+    with pytest.raises(DatabaseError, match=r"must be owner|permission denied"):
         call_command("migrate", "events", "0003", verbosity=0)
 
 
