@@ -177,7 +177,7 @@ def test_a_head_whose_last_event_is_not_there_is_sealed_with_no_other(
         assert verified(str(run.correlation_id)) == {"cut_off"}
 
 
-@pytest.mark.parametrize("time", ["4000-01-01 BC", "infinity"])
+@pytest.mark.parametrize("time", ["4000-01-01 BC", "infinity"], ids=["before", "behind"])
 def test_times_beyond_the_calendar_lead_no_list_on_for_ever(
     time: str, served_world: World, roles: Roles
 ) -> None:
