@@ -56,12 +56,14 @@ SELECT value FROM there WHERE value IS NOT NULL LIMIT %s
 """
 # Of each action the next by its index, whatever their time: a condition about it would be taken for one that few rows meet, and
 # all rows of the action be read for them. So near the ends of the time, where numbers and times do not agree, rows are asked
-# for by their number; the expression keeps the index of times out.
+# for by their number; the expression keeps the index of times out. Both columns are compared and ordered together: no other
+# index has that order, which for an action that is taken to be frequent, and is not, would lead through all rows.
 OF_ACTIONS = """
 SELECT found.id, found.at >= %(since)s AND found.at < %(until)s FROM (
     SELECT within.id, within.at FROM unnest(%(actions)s::text[]) AS n (action), LATERAL (
-        SELECT a.id, a.at FROM audit_auditrow a WHERE a.action = n.action AND a.id > %(low)s AND a.id < %(high)s
-            ORDER BY a.id {order} LIMIT %(limit)s) AS within
+        SELECT a.id, a.at FROM audit_auditrow a
+            WHERE (a.action, a.id) > (n.action, %(low)s) AND (a.action, a.id) < (n.action, %(high)s)
+            ORDER BY a.action {order}, a.id {order} LIMIT %(limit)s) AS within
     UNION ALL
     SELECT e.id, e.at FROM audit_auditrow e WHERE e.action = ANY(%(actions)s::text[])
         AND (e.id > %(above)s AND e.id <= %(low)s OR e.id >= %(high)s AND e.id < %(below)s)

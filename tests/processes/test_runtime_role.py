@@ -25,13 +25,14 @@ ROLE, PASSWORD = "liyagent_serve", "of-this-test-alone"
 TOKEN = "t" * 40
 KINDS = ("keyed", "readable", "blind")
 DAY_MS = 86_400_000
-# A chain of one event that was written 400 days ago; and a purge is due now, not tomorrow.
+# A chain of one event that was written 400 days ago.
 AGED = (
-    "INSERT INTO events_eventhead (correlation_id, count, hash) VALUES (%(chain)s, 1, 'x')",
     "INSERT INTO events_runevent (correlation_id, number, run_id, at, kind, mission, recording, content, hash)"
-    " VALUES (%(chain)s, 1, %(chain)s, now() - interval '400 days', 'step', 'm', 'full', '{}', 'x')",
-    "DELETE FROM leases_lease WHERE name = %(lease)s",
+    " VALUES (%(chain)s, 1, %(chain)s, now() - interval '400 days', 'step', 'm', 'full', '{}', sha256('x'))",
+    "INSERT INTO events_eventhead (correlation_id, count, hash, is_unsealed) VALUES (%(chain)s, 1, sha256('x'), true)",
 )
+# A purge is due now, not tomorrow.
+DUE = "DELETE FROM leases_lease WHERE name = %s"
 PURGED = "SELECT asked_by FROM events_purgecertificate WHERE correlation_id = %s"
 UNSEALED = "SELECT 1 FROM events_eventhead WHERE correlation_id = ANY(%s) AND is_unsealed"
 
@@ -138,9 +139,10 @@ def test_processes_that_own_nothing_seal_what_was_written_and_purge_what_rested(
     old = UUID(int=new_id().int - (400 * DAY_MS << 80))
     with psycopg.connect(place.stage.database_url, autocommit=True) as owner:
         for statement in AGED:
-            owner.execute(statement, {"chain": old, "lease": LEASE})
+            owner.execute(statement, {"chain": old})
+        place.until(lambda: not place.watch.rows(UNSEALED, [[*runs, old]]), "the seals", seconds=60)
+        owner.execute(DUE, [LEASE])
     place.until(lambda: bool(place.watch.rows(PURGED, [old])), "the purge", seconds=60)
-    place.until(lambda: not place.watch.rows(UNSEALED, [runs]), "the seals", seconds=60)
     assert [it["asked_by"] for it in place.watch.rows(PURGED, [old])] == [ROLE]
     assert place.watch.rows("SELECT 1 FROM events_root LIMIT 1")
 
