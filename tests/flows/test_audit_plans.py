@@ -47,6 +47,13 @@ ASKED: tuple[dict[str, str], ...] = (
     {"actor": "system", "agent": "rare"},
     {"agent": "rare", "action": "agent.run"},
 )
+# Half of all is of one action, and came to an end.
+GONE = """
+INSERT INTO audit_auditrow (at, action, actor, agent, mission, correlation_id, run_id, request_id, detail)
+SELECT timestamptz '2026-01-01T00:00:00Z' + n * interval '1 s', CASE WHEN n <= %s THEN 'agent.gone' ELSE 'agent.a' || n %% 7 END,
+    'system', 'agent-1', 'm-' || n, md5(n::text)::uuid, md5(n::text)::uuid, '', '{}'
+FROM generate_series(1, %s) AS n
+"""
 PAGES = ("", "?actor=system", "?agent=rare", "?mission=M-1", "?action=agent&when=30d", "?q=old", "?q=agent.rare",
     "?actor=system&action=agent.rare")  # fmt: skip
 
@@ -75,3 +82,19 @@ def test_no_filter_walks_through_all_of_the_log(fresh_db: FreshDatabase) -> None
     with CaptureQueriesContext(connection) as written:
         record("thing.done", actor="user-5")
     assert len(written) == 1
+
+
+def test_an_action_that_was_frequent_once_is_not_looked_for_among_all_that_came_since(
+    fresh_db: FreshDatabase,
+) -> None:
+    many = 40_000
+    with psycopg.connect(fresh_db.url, autocommit=True) as filling:
+        filling.execute(GONE, [many // 2, many])
+        filling.execute("VACUUM ANALYZE audit_auditrow")
+    with CaptureQueriesContext(connection) as queries:
+        first = page_of_audit({"action": "agent.gone"})
+        assert first.rows[0].pk == many // 2
+        page_of_audit({"action": "agent.gone", "cursor": first.next_cursor})
+    looked = [it["sql"] for it in queries if "LATERAL" in it["sql"]]
+    assert len(looked) == 2
+    assert [it for it in map(explained, looked) if touched(it) > 100] == []

@@ -9,6 +9,18 @@ QUIET = "tests/unit/events/seals/test_quiet_rounds.py::"
 
 LISTS: tuple[Guard, ...] = (
     Guard(
+        name="the rows of an action are read by the one index that has their order",
+        file="liyagent/audit/listing.py",
+        search="""            WHERE (a.action, a.id) > (n.action, %(low)s) AND (a.action, a.id) < (n.action, %(high)s)
+            ORDER BY a.action {order}, a.id {order} LIMIT""",
+        replace="""            WHERE a.action = n.action AND a.id > %(low)s AND a.id < %(high)s
+            ORDER BY a.id {order} LIMIT""",
+        tests=(
+            "tests/flows/test_audit_plans.py::"
+            "test_an_action_that_was_frequent_once_is_not_looked_for_among_all_that_came_since",
+        ),
+    ),
+    Guard(
         name="the events of a named mission are found by their index",
         file="events/timeline.py",
         search=" AND mission <> correlation_id::text AND at > 'epoch'\n",
