@@ -37,8 +37,8 @@ LISTS: tuple[Guard, ...] = (
     Guard(
         name="an action is read from its index as far as the page goes",
         file="liyagent/audit/listing.py",
-        search=" AND a.id < %(high)s\n",
-        replace=" AND a.id < %(high)s AND a.at + interval '0' >= %(since)s AND a.at + interval '0' < %(until)s\n",
+        search=" AND (a.action, a.id) < (n.action, %(high)s)\n",
+        replace=" AND (a.action, a.id) < (n.action, %(high)s) AND a.at + interval '0' >= %(since)s AND a.at + interval '0' < %(until)s\n",
         tests=(
             "tests/flows/test_log_plans.py::test_an_action_is_read_from_its_index_as_far_as_the_page_goes",
         ),
