@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
-from uuid import UUID
 
-from django.db import connection
-
+from events.by_chain import by_chain
 from events.checking import Asked, Finding, Looked
 
 CHECK = "heads"
@@ -25,21 +22,10 @@ SENTENCE = (
 
 def check_heads(asked: Asked) -> Iterator[Finding | Looked]:
     """Look at each head of the chains that are asked for, some at a time."""
-    seen, first = 0, asked.first
-    while rows := _read(first, asked):
+    seen = 0
+    for rows in by_chain(READ, asked, at_once=AT_ONCE):
         for chain, is_kept in rows:
             if is_kept:
                 yield Finding(where=f"chain {chain}", reason=REASON, sentence=SENTENCE)
         seen += len(rows)
         yield Looked(check=CHECK, chains=seen)
-        last = rows[-1][0]
-        if last >= asked.last:
-            return
-        first = UUID(int=last.int + 1)
-
-
-def _read(first: UUID, asked: Asked) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(READ, [first, asked.last, AT_ONCE])
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
-from uuid import UUID
 
-from django.db import connection
-
+from events.by_chain import by_chain
 from events.checking import Asked, Finding, Looked
 
 CHECK = "purges"
@@ -20,7 +17,7 @@ LAST_AT = "least(p.last_at, timestamptz '100000-01-01Z')"
 # What is left of a chain that was purged, and whether it had rested: none ends before its id was made, a UUIDv7.
 BEGUN = "'epoch'::timestamptz + ('x' || left(replace(p.correlation_id::text, '-', ''), 12))::bit(48)::bigint * interval '1 ms'"
 READ = f"""
-SELECT p.number, p.correlation_id, p.kept_days,
+SELECT p.correlation_id, p.number, p.kept_days,
         p.kept_days < 1 OR {AT} < greatest({LAST_AT}, {BEGUN}) + make_interval(hours => {DAYS}),
         EXISTS (SELECT 1 FROM events_runevent e WHERE e.correlation_id = p.correlation_id)
             OR EXISTS (SELECT 1 FROM events_eventhead h WHERE h.correlation_id = p.correlation_id)
@@ -35,9 +32,9 @@ SENTENCES = {
 
 def check_purges(asked: Asked) -> Iterator[Finding | Looked]:
     """Look at each certificate of the chains that are asked for, some at a time."""
-    seen, first = 0, asked.first
-    while rows := _read(first, asked):
-        for number, chain, days, is_early, is_left in rows:
+    seen = 0
+    for rows in by_chain(READ, asked, at_once=AT_ONCE):
+        for chain, number, days, is_early, is_left in rows:
             where = f"purge {number} of chain {chain}"
             for reason, is_so in (("purged_early", is_early), ("not_whole", is_left)):
                 if is_so:
@@ -45,14 +42,3 @@ def check_purges(asked: Asked) -> Iterator[Finding | Looked]:
                     yield Finding(where=where, reason=reason, sentence=sentence)
         seen += len(rows)
         yield Looked(check=CHECK, chains=seen)
-        last = rows[-1][1]
-        if last >= asked.last:
-            return
-        first = UUID(int=last.int + 1)
-
-
-def _read(first: UUID, asked: Asked) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(READ, [first, asked.last, AT_ONCE])
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows

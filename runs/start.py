@@ -63,7 +63,7 @@ def start_run(
 ) -> Started:
     """Store a run as queued; any process's runner takes it.
 
-    With a `run_id`, made by `new_run_id`, it is that run: started again with it, it is started once.
+    With a `run_id`, made by `new_id`, it is that run: started again with it, it is started once.
     With a `start_key` the first start is found again: the same answer for the same body, `StartKeyReused`
     for another. What the agent's input guardrails mask is sealed masked; a refusal of theirs ends the run
     before its first step. `continues` names the ended run that it goes on from (`go_on.continue_run` judges that), `told`

@@ -176,6 +176,15 @@ RECORD: tuple[Guard, ...] = (
         tests=(f"{TOLD}test_events_that_could_not_be_written_make_it_incomplete_and_still_intact",),
     ),
     Guard(
+        name="a check over all chains goes on behind the last that it read",
+        file="events/by_chain.py",
+        search="        first = UUID(int=last.int + 1)",
+        replace="        first = last",
+        tests=(
+            "tests/unit/events/test_by_chain.py::test_those_that_are_not_asked_for_are_not_read",
+        ),
+    ),
+    Guard(
         name="record: days of a certificate are added as far as a time can go",
         file="events/check_purges.py",
         search="greatest(least(p.kept_days, 1000000), 1)",
