@@ -19,9 +19,10 @@ from liyagent.core.metrics import RUN_SLOTS, RUNS_CARRIED
 from liyagent.gateway import wire
 from missions.context import stamped
 from runs import hot
+from runs.attempt import Carrier
 from runs.checkpoint import keyring, load
 from runs.errors import LostLease
-from runs.loop import Carrier, carry_run
+from runs.loop import carry_run
 from runs.models import CHECKPOINT_FORMAT
 from runs.recovery import claimed, taken
 from runs.stamp import stamp_of

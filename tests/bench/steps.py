@@ -15,8 +15,9 @@ from liyagent.core.database import close_hot_pool
 from liyagent.leases.holding import register_holder
 from liyagent.leases.identity import own_identity
 from runs import hot
+from runs.attempt import Carrier
 from runs.checkpoint import keyring, load
-from runs.loop import Carrier, carry_run
+from runs.loop import carry_run
 from runs.models import Run
 from runs.runner import FORMATS
 from runs.start import start_run

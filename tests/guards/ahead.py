@@ -17,7 +17,7 @@ AHEAD = (
     ),
     Guard(
         name="calls seen ahead are seen again where the configuration changed",
-        file="runs/loop.py",
+        file="runs/attempt.py",
         search="is_as_seen = self.ahead.config == self.checkpoint.config",
         replace="is_as_seen = True",
         tests=(

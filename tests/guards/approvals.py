@@ -9,7 +9,6 @@ DISPATCH, APPROVE, DECIDE = (
     "runs/sql/approve.sql",
     "liyagent/approvals/decide.py",
 )
-LOOP = "runs/loop.py"
 HERE = "tests/unit/approvals/"
 CHECKED = f"{HERE}test_dispatch.py::"
 RESENDS = f"{HERE}test_resends.py::"
@@ -171,9 +170,9 @@ APPROVALS: tuple[Guard, ...] = (
     ),
     Guard(
         name="approval: its own run asks whether it may go on",
-        file=LOOP,
-        search="        is_resume = self.run.attempt > 1 or is_approved_run(self.run)\n",
-        replace="        is_resume = self.run.attempt > 1\n",
+        file="runs/loop.py",
+        search="    is_resume = run.attempt > 1 or is_approved_run(run)\n",
+        replace="    is_resume = run.attempt > 1\n",
         tests=(
             f"{OF_ITS_OWN}test_whose_authority_is_gone_makes_no_call_and_leaves_no_open_approval",
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.guards.guard import Guard
 
 DELEGATE, STEP = "runs/sql/delegate.sql", "runs/sql/step.sql"
-LOOP, FAMILY = "runs/loop.py", "runs/family.py"
+ATTEMPT, FAMILY = "runs/attempt.py", "runs/family.py"
 PLACE = "tests/unit/runs/delegating/"
 RACES, DEATHS = f"{PLACE}test_races.py::", f"{PLACE}test_deaths.py::"
 RIGHTS, CAPS, ENDS = f"{PLACE}test_rights.py::", f"{PLACE}test_caps.py::", f"{PLACE}test_ends.py::"
@@ -133,7 +133,7 @@ DELEGATION: tuple[Guard, ...] = (
     ),
     Guard(
         name="handed down: what befalls one above ends the work",
-        file=LOOP,
+        file=ATTEMPT,
         search="            refusal = refusal_above(self.chain, config=self.checkpoint.config)\n",
         replace="            pass\n",
         tests=(f"{RIGHTS}test_what_befalls_one_above_ends_the_work_at_its_next_statement",),
@@ -163,7 +163,7 @@ DELEGATION: tuple[Guard, ...] = (
     ),
     Guard(
         name="handed down: the root's caps are its family's",
-        file=LOOP,
+        file=ATTEMPT,
         search="            check(root or agent, self.family.with_own(own))\n",
         replace="            check(root or agent, own)\n",
         tests=(

@@ -40,7 +40,7 @@ from tests.guards.traces import TRACES
 from tests.guards.webhooks import WEBHOOKS
 
 STEP, TAKE, CLAIM = "runs/sql/step.sql", "runs/sql/take.sql", "runs/sql/claim.sql"
-LOOP, SCOPE = "runs/loop.py", "runs/scope.py"
+ATTEMPT, SCOPE = "runs/attempt.py", "runs/scope.py"
 FENCES = "tests/unit/runs/test_fences.py::"
 TAKES = "tests/unit/runs/test_take_and_claim.py::"
 MARKS = "tests/unit/runs/test_marks.py::"
@@ -199,7 +199,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         name="a read-back waits for settle_after",
-        file=LOOP,
+        file=ATTEMPT,
         search="            self._wait_until_settled()\n",
         replace="            pass\n",
         tests=(f"{IN_DOUBT}test_a_read_back_waits_without_a_thread_until_no_straggler_can_send",),
@@ -331,7 +331,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         name="what was marked stays a write",
-        file=LOOP,
+        file=ATTEMPT,
         search="                was_write=(pending.step, index) in marks,\n",
         replace="                was_write=False,\n",
         tests=(f"{GUARDED}writes.py::test_a_marked_call_is_judged_as_a_write_by_the_gates",),
@@ -459,13 +459,13 @@ END $$;
     ),
     Guard(
         name="the step is written before its calls are made",
-        file=LOOP,
-        search="""            pending = self._write_step(answer)
-            self._make_calls(pending)
+        file=ATTEMPT,
+        search="""        pending = self._write_step(answer)
+        self._make_calls(pending)
 """,
-        replace="""            early = Pending(step=self.checkpoint.counters.steps, calls=answer.calls, was_cut=False)
-            self._make_calls(early)
-            self._write_step(answer)
+        replace="""        early = Pending(step=self.checkpoint.counters.steps, calls=answer.calls, was_cut=False)
+        self._make_calls(early)
+        self._write_step(answer)
 """,
         tests=(
             f"{CARRYING}test_write_ahead.py::test_when_a_call_reaches_its_vendor_all_that_a_resume_needs_is_stored",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.guards.guard import Guard
 
-LOOP, SCOPE = "runs/loop.py", "runs/scope.py"
+ATTEMPT, SCOPE = "runs/attempt.py", "runs/scope.py"
 CARRYING = "tests/unit/runs/carrying/"
 
 JUDGING: tuple[Guard, ...] = (
@@ -56,9 +56,9 @@ JUDGING: tuple[Guard, ...] = (
     ),
     Guard(
         name="each call of a step is judged by what stands when it is made",
-        file=LOOP,
-        search="        self._check(check_calls, agent)\n        call = self._as_it_stands(call, agent)\n",
-        replace="        self._check(check_calls, agent)\n",
+        file=ATTEMPT,
+        search="        self.check(check_calls, agent)\n        call = self._as_it_stands(call, agent)\n",
+        replace="        self.check(check_calls, agent)\n",
         tests=(
             f"{CARRYING}test_masked_calls.py::test_a_right_taken_from_a_living_run_acts_on_its_next_read",
         ),

@@ -52,8 +52,8 @@ KEEPING: tuple[Guard, ...] = (
     ),
     Guard(
         name="no call beyond the cap is made",
-        file="runs/loop.py",
-        search="        self._check(check_calls, agent)\n",
+        file="runs/attempt.py",
+        search="        self.check(check_calls, agent)\n",
         replace="",
         tests=(
             f"{CAPS}test_the_step_that_goes_beyond_the_cap_of_calls_is_stored_and_none_of_its_calls_made",
@@ -61,7 +61,7 @@ KEEPING: tuple[Guard, ...] = (
     ),
     Guard(
         name="a run grows no older than allowed",
-        file="runs/loop.py",
+        file="runs/attempt.py",
         search="        self._check_time(agent, started=self.run.created_at, now=now)\n",
         replace="",
         tests=(f"{CAPS}test_a_run_grows_no_older_than_allowed_waits_included",),

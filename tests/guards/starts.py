@@ -27,7 +27,7 @@ TOLD_STARTS: tuple[Guard, ...] = (
     ),
     Guard(
         name="start: told also of what may not even begin",
-        file="runs/loop.py",
+        file="runs/attempt.py",
         search="        tell_start(self.checkpoint, holder=self.carrier.holder)\n",
         replace="",
         tests=(f"{STARTS}test_a_run_that_may_not_even_begin_is_told_as_started_and_ended",),

@@ -57,7 +57,7 @@ TRACES: tuple[Guard, ...] = (
     ),
     Guard(
         name="a tool that the model made up names no span",
-        file="runs/loop.py",
+        file="runs/attempt.py",
         search='call.name if call.contract is not None else ""',
         replace="call.name",
         tests=(f"{CARRIED}test_no_words_are_told_of_a_run_recorded_in_full_that_nobody_asked_for",),

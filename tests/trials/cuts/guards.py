@@ -16,7 +16,7 @@ from tests.guards.guard import Guard
 from tests.guards.tree import NOT_COPIED, Tree
 
 MARKED = "        may_send = scope.mark_sending(verdict, payload)\n"
-STEPS = "            pending = self._write_step(answer)\n            self._make_calls(pending)\n"
+STEPS = "        pending = self._write_step(answer)\n        self._make_calls(pending)\n"
 SETTLES = """    UPDATE runs_run SET sequence = p_sequence, seal = p_seal
         WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1
         RETURNING correlation_id, mission, recording, events_missing, stop_requested, agent_key, request_id INTO v;
@@ -96,9 +96,9 @@ GUARDS = {
         kind="blind",
         diffs=(
             (
-                "runs/loop.py",
+                "runs/attempt.py",
                 STEPS,
-                "            self._make_calls(asked_for(self.checkpoint, answer))\n            self._write_step(answer)\n",
+                "        self._make_calls(asked_for(self.checkpoint, answer))\n        self._write_step(answer)\n",
             ),
         ),
     ),

@@ -27,8 +27,9 @@ from liyagent.providers.types import (
     ToolCall,
 )
 from runs import hot
+from runs.attempt import Carrier
 from runs.checkpoint import keyring, load
-from runs.loop import Carrier, carry_run
+from runs.loop import carry_run
 from runs.models import Call, Run
 from runs.runner import FORMATS
 from runs.start import start_run

@@ -15,7 +15,7 @@ from liyagent.gateway.judge import judge
 from liyagent.gateway.outcome import Asker, Call, Contract, Effect, Rights
 from liyagent.gateway.policies import parse_policies
 from liyagent.providers.types import ModelAnswer, ModelRequest
-from runs import loop
+from runs import attempt
 from runs.ahead import judge_ahead
 from tests.unit.runs.carrying.conftest import PERMIT, World, calls, says
 from tests.unit.runs.carrying.test_gates_again import CONTAINED, GATES
@@ -109,7 +109,7 @@ def test_what_cannot_be_judged_ahead_is_judged_once_the_step_is_written(
         return real(*given, **known)
 
     real = contracts.contracts_for
-    monkeypatch.setattr(loop, "contracts_for", contracts_for)
+    monkeypatch.setattr(attempt, "contracts_for", contracts_for)
     assert world.process().carry().status == "answered"
     assert world.vendor.received == ["blind"]
     assert world.call(run, 1).fate == "done"

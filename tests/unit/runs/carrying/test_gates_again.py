@@ -7,9 +7,10 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 
 from liyagent.agents.containment import contain_all, release_all
+from runs.attempt import Carrier
 from runs.checkpoint import load
 from runs.errors import AgentContained
-from runs.loop import Carrier, carry_run
+from runs.loop import carry_run
 from runs.models import Run
 from runs.start import start_run
 from tests.unit.runs.carrying.conftest import Process, World, calls, never, says

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from runs import scope
+from runs.attempt import Carrier
 from runs.checkpoint import load
 from runs.errors import LostLease
-from runs.loop import Carrier, carry_run
+from runs.loop import carry_run
 from runs.models import Run
 from tests.unit.runs.carrying.conftest import Process, World, calls, never, says
 

@@ -1,0 +1,179 @@
+"""Whether a definition can be carried: its shape, where its steps lead, and what its expressions read. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError
+
+from liyagent.core.conditions import check_condition
+from liyagent.core.errors import LiyagentError
+from liyagent.core.templates import EXPRESSION, PLACEHOLDER
+from liyagent.workflows.errors import DefinitionWrong
+from liyagent.workflows.steps import END
+
+SCHEMA = Path(__file__).with_name("schema.json")
+ROOTS = ("input", "vars", "steps", "run")
+OF_RUN = frozenset({"id", "mission", "agent"})
+OF_STEP = frozenset({"came", "output", "error", "attempts"})
+LONGEST_SHOWN = 80
+
+Problem = tuple[str, str]
+
+
+def check_definition(data: Any) -> None:
+    """Raise `DefinitionWrong`, naming the JSON path of each problem, unless `data` can be carried."""
+    problems = [*_shape(data)] or [*_meaning(data)]
+    if problems:
+        raise DefinitionWrong(problems)
+
+
+@cache
+def published_schema() -> dict[str, Any]:
+    """Return the JSON Schema of definitions."""
+    return json.loads(SCHEMA.read_text())  # type: ignore[no-any-return]
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    return Draft202012Validator(published_schema())
+
+
+def _shape(data: Any) -> Iterator[Problem]:
+    for error in sorted(_validator().iter_errors(data), key=lambda it: [*map(str, it.path)]):
+        yield error.json_path, _said(error)
+    if isinstance(data, Mapping) and isinstance(data.get("input"), Mapping):
+        try:
+            Draft202012Validator.check_schema(data["input"])
+        except SchemaError as error:
+            yield "$.input", f"is no JSON Schema: {error.message[:200]}"
+
+
+def _said(error: ValidationError) -> str:
+    if error.validator == "unevaluatedProperties":
+        return f"{error.message[:300]}; a step of this type has no such field"
+    if error.validator == "oneOf":
+        return "wants exactly one of seconds, until and signal"
+    return error.message[:300]
+
+
+def _meaning(data: Mapping[str, Any]) -> Iterator[Problem]:
+    yield from _steps(data["steps"], "$.steps", known=frozenset())
+    names = {it["id"] for it in data["steps"]}
+    if "output" in data:
+        yield from _expressions(data["output"], "$.output", names)
+
+
+def _steps(
+    steps: Sequence[Mapping[str, Any]], path: str, *, known: frozenset[str]
+) -> Iterator[Problem]:
+    names: set[str] = set()
+    for number, step in enumerate(steps):
+        if step["id"] == END:
+            yield f"{path}[{number}].id", f"{END!r} is where a workflow ends, and no step's id"
+        if step["id"] in names or step["id"] in known:
+            yield f"{path}[{number}].id", f"{step['id']!r} is the id of an earlier step"
+        names.add(step["id"])
+    for number, step in enumerate(steps):
+        yield from _step(step, f"{path}[{number}]", names, known=known)
+    reached = _reached(steps)
+    for number, step in enumerate(steps):
+        if step["id"] not in reached:
+            yield f"{path}[{number}]", f"no step leads to {step['id']!r}"
+
+
+def _step(
+    step: Mapping[str, Any], path: str, names: set[str], *, known: frozenset[str]
+) -> Iterator[Problem]:
+    yield from _leads(step, path, names)
+    yield from _conditions(step, path)
+    readable = names | known
+    for field in ("args", "task", "values", "seconds", "until", "signal", "question", "fallback"):
+        if field in step:
+            yield from _expressions(step[field], f"{path}.{field}", readable)
+    if "compensate" in step:
+        args = step["compensate"].get("args", {})
+        yield from _expressions(args, f"{path}.compensate.args", readable)
+    for name, steps in step.get("branches", {}).items():
+        yield from _steps(steps, f"{path}.branches.{name}", known=frozenset(readable))
+
+
+def _leads(step: Mapping[str, Any], path: str, names: set[str]) -> Iterator[Problem]:
+    for place, to in _targets(step):
+        if to != END and to not in names:
+            yield f"{path}.{place}", f"{to!r} is no step; those are {', '.join(sorted(names))}, and {END}"  # fmt: skip
+
+
+def _targets(step: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for field in ("next", "on_error", "else"):
+        if field in step:
+            yield field, step[field]
+    for number, case in enumerate(step.get("cases", ())):
+        yield f"cases[{number}].next", case["next"]
+
+
+def _conditions(step: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    found = [("when", step["when"])] if "when" in step else []
+    found += [(f"cases[{n}].when", it["when"]) for n, it in enumerate(step.get("cases", ()))]
+    for place, text in found:
+        try:
+            check_condition(text)
+        except LiyagentError as error:
+            yield f"{path}.{place}", str(error)
+
+
+def _reached(steps: Sequence[Mapping[str, Any]]) -> set[str]:
+    by_id = {it["id"]: (number, it) for number, it in enumerate(steps)}
+    reached: set[str] = set()
+    ahead = [steps[0]["id"]]
+    while ahead:
+        name = ahead.pop()
+        if name in reached or name not in by_id:
+            continue
+        reached.add(name)
+        number, step = by_id[name]
+        ahead += [to for _, to in _targets(step)]
+        follows = "else" not in step if step["type"] == "branch" else "next" not in step
+        if follows and number + 1 < len(steps):
+            ahead.append(steps[number + 1]["id"])
+    return reached
+
+
+def _expressions(value: Any, path: str, names: set[str]) -> Iterator[Problem]:
+    if isinstance(value, str):
+        for match in PLACEHOLDER.finditer(value):
+            yield from _reads(match[1].strip(), path, names)
+        if PLACEHOLDER.sub("", value).count("{{"):
+            yield path, f"{value[:LONGEST_SHOWN]!r} opens a template and does not close it"
+    elif isinstance(value, Mapping):
+        if EXPRESSION in value:
+            if len(value) > 1 or not isinstance(value[EXPRESSION], str):
+                yield path, f"{EXPRESSION} stands alone, with a dotted path"
+            else:
+                yield from _reads(value[EXPRESSION], path, names)
+            return
+        for name, item in value.items():
+            yield from _expressions(item, f"{path}.{name}", names)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _expressions(item, f"{path}[{number}]", names)
+
+
+def _reads(text: str, path: str, names: set[str]) -> Iterator[Problem]:
+    root, *rest = text.split(".")
+    shown = text[:LONGEST_SHOWN]
+    if not all((root, *rest)):
+        yield path, f"{shown!r} is no dotted path such as 'steps.issue.output.key'"
+    elif root not in ROOTS:
+        yield path, f"{shown!r} reads {root!r}; what can be read is {', '.join(ROOTS)}"
+    elif root == "run" and (not rest or rest[0] not in OF_RUN):
+        yield path, f"{shown!r}: of the run there is {', '.join(sorted(OF_RUN))}"
+    elif root == "steps" and (not rest or rest[0] not in names):
+        yield path, f"{shown!r} reads a step that is not there; those are {', '.join(sorted(names))}"
+    elif root == "steps" and (len(rest) < 2 or rest[1] not in OF_STEP):
+        yield path, f"{shown!r}: of a step there is {', '.join(sorted(OF_STEP))}"

@@ -1,0 +1,220 @@
+"""The course of a workflow: which step comes next, by its definition, its input and what came of each step. Pure.
+
+A run that is taken over goes through it anew with what was stored, and stands where the other stood: nothing here
+is a function of the clock, of chance, or of anything that was not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from liyagent.core.conditions import CannotBeJudged, holds
+from liyagent.core.errors import LiyagentError
+from liyagent.core.templates import render
+from liyagent.workflows.steps import END, Definition, Step
+
+# What a step's words are filled in from, by the type of the step: the fields of its body that are templates.
+FILLED = {
+    "tool": ("args",),
+    "agent": ("task",),
+    "set": ("values",),
+    "wait": ("seconds", "until", "signal"),
+    "approve": ("question",),
+}
+WITHIN = frozenset({"set", "branch"})
+
+
+class Came(StrEnum):
+    """What came of a step. UNKNOWN and HELD are no failures to retry or fall back on: it may have happened, or will."""
+
+    DONE = "done"
+    FAILED = "failed"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    HELD = "held"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A step that needs the world: `number` steps were executed before it, and `attempt` counts its tries from 1."""
+
+    step: Step
+    number: int
+    attempt: int
+    body: Mapping[str, Any]
+    delay_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What came of an `Ask`."""
+
+    came: Came
+    output: Any = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Over:
+    """The course is at its end; `step` is the one that failed, "" where none did."""
+
+    step: str = ""
+    came: Came = Came.DONE
+    output: Any = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What is told of a step that came to its end."""
+
+    step: Step
+    result: Result
+    attempt: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Course:
+    """Where a run of a workflow stands. Ask `next`, do what it wants, tell `took`, until it is `Over`."""
+
+    definition: Definition
+    input: Any
+    run: Mapping[str, Any]
+    before: Mapping[str, Any] = field(default_factory=dict)
+    vars: dict[str, Any] = field(default_factory=dict)
+    steps: dict[str, Any] = field(default_factory=dict)
+    told: list[Told] = field(default_factory=list)
+    executed: int = 0
+    _at: str = ""
+    _attempt: int = 1
+    _delay: float = 0.0
+    _last: Any = None
+    _over: Over | None = None
+
+    def __post_init__(self) -> None:
+        """Stand before the first step."""
+        self._at = self.definition.first
+
+    def scope(self) -> dict[str, Any]:
+        """Return what expressions read."""
+        steps = {**self.before.get("steps", {}), **self.steps}
+        values = {**self.before.get("vars", {}), **self.vars}
+        return {"input": self.input, "vars": values, "steps": steps, "run": dict(self.run)}
+
+    def next(self) -> Ask | Over:
+        """Return the next step that needs the world, filled in, or how it ended. Asked again, it answers the same."""
+        while self._over is None:
+            if self._at == END:
+                self._over = self._ended()
+            elif self.executed >= self.definition.most_steps:
+                error = f"{self.executed} steps were executed, as many as it may"
+                self._over = Over(step=self._at, came=Came.FAILED, error=error)
+            else:
+                step = self.definition.steps[self._at]
+                try:
+                    asked = self._enter(step)
+                except LiyagentError as error:
+                    self._failed(step, Result(came=Came.FAILED, error=str(error)), may_retry=False)
+                    continue
+                if asked is not None:
+                    return asked
+        return self._over
+
+    def took(self, result: Result) -> None:
+        """Go on behind the step that was asked for last with what came of it."""
+        step = self.definition.steps[self._at]
+        if result.came is Came.DONE:
+            self._done(step, result)
+        else:
+            self._failed(step, result, may_retry=result.came is Came.FAILED)
+
+    def _enter(self, step: Step) -> Ask | None:
+        """What the step wants of the world; None where it was done here."""
+        if step.when and self._attempt == 1 and not holds(step.when, self.scope()):
+            self._done(step, Result(came=Came.SKIPPED))
+            return None
+        if step.type == "branch":
+            self._branch(step)
+            return None
+        body = dict(step.body)
+        for name in FILLED.get(step.type, ()):
+            if name in body:
+                body[name] = render(body[name], self.scope())
+        if step.type == "set":
+            self.vars.update(body["values"])
+            self._done(step, Result(came=Came.DONE, output=body["values"]))
+            return None
+        return Ask(
+            step=step,
+            number=self.executed,
+            attempt=self._attempt,
+            body=body,
+            delay_seconds=self._delay,
+        )
+
+    def _branch(self, step: Step) -> None:
+        scope = self.scope()
+        for number, case in enumerate(step.body["cases"]):
+            try:
+                is_taken = holds(case["when"], scope)
+            except CannotBeJudged as error:
+                raise CannotBeJudged(f"case {number}: {error}") from None
+            if is_taken:
+                self._done(step, Result(came=Came.DONE, output=number), to=case["next"])
+                return
+        self._done(step, Result(came=Came.DONE), to=step.body.get("else", step.next))
+
+    def _done(self, step: Step, result: Result, *, to: str = "") -> None:
+        self._tell(step, result)
+        if step.type not in WITHIN and result.came is Came.DONE:
+            self._last = result.output
+        self._go(to or step.next)
+
+    def _failed(self, step: Step, result: Result, *, may_retry: bool) -> None:
+        if may_retry and self._attempt <= step.retry.times:
+            self._delay = step.retry.backoff_seconds * 2 ** (self._attempt - 1)
+            self._attempt += 1
+            return
+        self._tell(step, result)
+        if result.came not in {Came.UNKNOWN, Came.HELD}:
+            if step.on_error:
+                self._go(step.on_error)
+                return
+            if step.has_fallback and self._fell_back(step):
+                return
+        self._over = Over(step=step.id, came=result.came, error=result.error)
+
+    def _fell_back(self, step: Step) -> bool:
+        try:
+            output = render(step.fallback, self.scope())
+        except LiyagentError:
+            # What failed first is what a person has to hear of.
+            return False
+        self.steps[step.id]["output"] = self._last = output
+        self._go(step.next)
+        return True
+
+    def _tell(self, step: Step, result: Result) -> None:
+        self.told.append(Told(step=step, result=result, attempt=self._attempt))
+        self.steps[step.id] = {
+            "came": result.came.value,
+            "output": result.output,
+            "error": result.error,
+            "attempts": self._attempt,
+        }
+
+    def _go(self, to: str) -> None:
+        self.executed += 1
+        self._at, self._attempt, self._delay = to, 1, 0.0
+
+    def _ended(self) -> Over:
+        if not self.definition.has_output:
+            return Over(output=self._last)
+        try:
+            return Over(output=render(self.definition.output, self.scope()))
+        except LiyagentError as error:
+            return Over(step="output", came=Came.FAILED, error=str(error))

@@ -1,0 +1,40 @@
+"""Why a workflow, or a run of one, was refused, each with its code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from liyagent.core.errors import BadInput, Conflict, NotFound
+
+MOST_TOLD = 20
+
+
+class DefinitionWrong(BadInput):
+    """The definition is wrong."""
+
+    code = "workflows.definition_wrong"
+
+    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
+        """`problems`: the JSON path of each, and what was found there and what was meant; the first 20 are told."""
+        self.errors = [{"field": path, "detail": said} for path, said in problems[:MOST_TOLD]]
+        more = len(problems) - MOST_TOLD
+        told = "; ".join(f"{path}: {said}" for path, said in problems[:3])
+        super().__init__(told if more <= 0 else f"{told}; and more, {len(problems)} in all")
+
+
+class InputMisfit(BadInput):
+    """The input is not what the workflow takes."""
+
+    code = "workflows.input_misfit"
+
+
+class WorkflowUnknown(NotFound):
+    """There is no such workflow."""
+
+    code = "workflows.not_found"
+
+
+class WorkflowTaken(Conflict):
+    """Another workflow was saved under this key meanwhile."""
+
+    code = "workflows.taken"
