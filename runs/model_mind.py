@@ -80,7 +80,7 @@ class ModelMind:
 
     def _answer(self, agent: AgentNow) -> ModelAnswer:
         contracts = contracts_for(agent.tool_patterns, version=self._attempt.checkpoint.config)
-        steps_taken, run_id = self._attempt.checkpoint.counters.steps, str(self.run.id)
+        steps_taken, run_id = self._attempt.checkpoint.counters.steps, str(self._attempt.run.id)
         tools = tuple(
             ToolSpec(name=it.name, description=it.description, schema=it.schema)
             for it in contracts.values()
