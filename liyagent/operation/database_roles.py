@@ -28,7 +28,7 @@ READ = (
     "audit_auditrow", "events_runevent", "events_purgecertificate", "events_retention", "django_migrations",
 )  # fmt: skip
 # Nobody deletes these.
-KEPT = ("runs_run", "runs_call", "runs_startkey", "events_rollback")
+KEPT = ("runs_run", "runs_call", "runs_startkey", "events_rollback", "sagas_saga", "sagas_undo")
 COUNT = """
 SELECT count(*) FILTER (WHERE has_table_privilege(%(role)s, c.oid, 'DELETE')),
         count(*) FILTER (WHERE NOT has_table_privilege(%(role)s, c.oid, 'DELETE')

@@ -174,6 +174,9 @@ def _reads(text: str, path: str, names: set[str]) -> Iterator[Problem]:
     elif root == "run" and (not rest or rest[0] not in OF_RUN):
         yield path, f"{shown!r}: of the run there is {', '.join(sorted(OF_RUN))}"
     elif root == "steps" and (not rest or rest[0] not in names):
-        yield path, f"{shown!r} reads a step that is not there; those are {', '.join(sorted(names))}"
+        yield (
+            path,
+            f"{shown!r} reads a step that is not there; those are {', '.join(sorted(names))}",
+        )
     elif root == "steps" and (len(rest) < 2 or rest[1] not in OF_STEP):
         yield path, f"{shown!r}: of a step there is {', '.join(sorted(OF_STEP))}"

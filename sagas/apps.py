@@ -1,0 +1,10 @@
+"""The sagas room."""
+
+from django.apps import AppConfig
+
+
+class SagasConfig(AppConfig):
+    """Registers the room's tables."""
+
+    name = "sagas"
+    label = "sagas"
