@@ -4,71 +4,153 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Saga',
+            name="Saga",
             fields=[
-                ('id', models.UUIDField(editable=False, primary_key=True, serialize=False)),
-                ('agent_key', models.CharField(max_length=80)),
-                ('workflow', models.CharField(blank=True, default='', max_length=80)),
-                ('mission', models.CharField(max_length=128)),
-                ('status', models.CharField(choices=[('open', 'Open'), ('compensating', 'Compensating'), ('compensated', 'Compensated'), ('partial', 'Partial'), ('handed_off', 'Handed Off'), ('closed', 'Closed')], default='open', max_length=12)),
-                ('cause', models.CharField(blank=True, default='', max_length=10)),
-                ('failed_step', models.CharField(blank=True, default='', max_length=80)),
-                ('registered', models.IntegerField(default=0)),
-                ('round', models.IntegerField(default=0)),
-                ('compensating_run', models.UUIDField(blank=True, null=True)),
-                ('handoff', models.CharField(blank=True, default='', max_length=10)),
-                ('handoff_id', models.CharField(blank=True, default='', max_length=128)),
-                ('handed_off_at', models.DateTimeField(blank=True, null=True)),
-                ('context', models.BinaryField(blank=True, null=True)),
-                ('key_id', models.CharField(blank=True, default='', max_length=64)),
-                ('closed_by', models.CharField(blank=True, default='', max_length=150)),
-                ('closed_reason', models.CharField(blank=True, default='', max_length=500)),
-                ('closed_at', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField()),
-                ('changed_at', models.DateTimeField()),
+                ("id", models.UUIDField(editable=False, primary_key=True, serialize=False)),
+                ("agent_key", models.CharField(max_length=80)),
+                ("workflow", models.CharField(blank=True, default="", max_length=80)),
+                ("mission", models.CharField(max_length=128)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("open", "Open"),
+                            ("compensating", "Compensating"),
+                            ("compensated", "Compensated"),
+                            ("partial", "Partial"),
+                            ("handed_off", "Handed Off"),
+                            ("closed", "Closed"),
+                        ],
+                        default="open",
+                        max_length=12,
+                    ),
+                ),
+                ("cause", models.CharField(blank=True, default="", max_length=10)),
+                ("failed_step", models.CharField(blank=True, default="", max_length=80)),
+                ("registered", models.IntegerField(default=0)),
+                ("round", models.IntegerField(default=0)),
+                ("compensating_run", models.UUIDField(blank=True, null=True)),
+                ("handoff", models.CharField(blank=True, default="", max_length=10)),
+                ("handoff_id", models.CharField(blank=True, default="", max_length=128)),
+                ("handed_off_at", models.DateTimeField(blank=True, null=True)),
+                ("context", models.BinaryField(blank=True, null=True)),
+                ("key_id", models.CharField(blank=True, default="", max_length=64)),
+                ("closed_by", models.CharField(blank=True, default="", max_length=150)),
+                ("closed_reason", models.CharField(blank=True, default="", max_length=500)),
+                ("closed_at", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField()),
+                ("changed_at", models.DateTimeField()),
             ],
             options={
-                'ordering': ('-created_at', '-id'),
-                'indexes': [models.Index(fields=['agent_key', '-created_at', '-id'], name='sagas_of_agent'), models.Index(fields=['-created_at', '-id'], name='sagas_newest'), models.Index(fields=['status', '-created_at', '-id'], name='sagas_by_status'), models.Index(condition=models.Q(('handed_off_at__isnull', True), ('handoff__in', ['approval', 'ticket'])), fields=['changed_at'], name='sagas_to_hand_off')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('status__in', ['open', 'compensating', 'compensated', 'partial', 'handed_off', 'closed'])), name='sagas_status'), models.CheckConstraint(condition=models.Q(('handoff__in', ['', 'approval', 'ticket', 'none'])), name='sagas_handoff')],
+                "ordering": ("-created_at", "-id"),
+                "indexes": [
+                    models.Index(fields=["agent_key", "-created_at", "-id"], name="sagas_of_agent"),
+                    models.Index(fields=["-created_at", "-id"], name="sagas_newest"),
+                    models.Index(fields=["status", "-created_at", "-id"], name="sagas_by_status"),
+                    models.Index(
+                        condition=models.Q(
+                            ("handed_off_at__isnull", True), ("handoff__in", ["approval", "ticket"])
+                        ),
+                        fields=["changed_at"],
+                        name="sagas_to_hand_off",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "status__in",
+                                [
+                                    "open",
+                                    "compensating",
+                                    "compensated",
+                                    "partial",
+                                    "handed_off",
+                                    "closed",
+                                ],
+                            )
+                        ),
+                        name="sagas_status",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("handoff__in", ["", "approval", "ticket", "none"])),
+                        name="sagas_handoff",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Undo',
+            name="Undo",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('saga_id', models.UUIDField()),
-                ('order', models.IntegerField()),
-                ('run_id', models.UUIDField()),
-                ('step', models.IntegerField()),
-                ('index', models.IntegerField()),
-                ('agent_key', models.CharField(max_length=80)),
-                ('of_server', models.CharField(max_length=80)),
-                ('of_tool', models.CharField(max_length=200)),
-                ('server', models.CharField(max_length=80)),
-                ('tool', models.CharField(max_length=200)),
-                ('key', models.CharField(max_length=80)),
-                ('sealed', models.BinaryField()),
-                ('key_id', models.CharField(max_length=64)),
-                ('fate', models.CharField(choices=[('owed', 'Owed'), ('done', 'Done'), ('held', 'Held'), ('failed', 'Failed'), ('unknown', 'Unknown'), ('missing', 'Missing')], default='owed', max_length=10)),
-                ('tries', models.IntegerField(default=0)),
-                ('approval', models.UUIDField(blank=True, null=True)),
-                ('outcome', models.BinaryField(blank=True, null=True)),
-                ('registered_at', models.DateTimeField()),
-                ('settled_at', models.DateTimeField(blank=True, null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("saga_id", models.UUIDField()),
+                ("order", models.IntegerField()),
+                ("run_id", models.UUIDField()),
+                ("step", models.IntegerField()),
+                ("index", models.IntegerField()),
+                ("agent_key", models.CharField(max_length=80)),
+                ("of_server", models.CharField(max_length=80)),
+                ("of_tool", models.CharField(max_length=200)),
+                ("server", models.CharField(max_length=80)),
+                ("tool", models.CharField(max_length=200)),
+                ("key", models.CharField(max_length=80)),
+                ("sealed", models.BinaryField()),
+                ("key_id", models.CharField(max_length=64)),
+                (
+                    "fate",
+                    models.CharField(
+                        choices=[
+                            ("owed", "Owed"),
+                            ("done", "Done"),
+                            ("held", "Held"),
+                            ("failed", "Failed"),
+                            ("unknown", "Unknown"),
+                            ("missing", "Missing"),
+                        ],
+                        default="owed",
+                        max_length=10,
+                    ),
+                ),
+                ("tries", models.IntegerField(default=0)),
+                ("approval", models.UUIDField(blank=True, null=True)),
+                ("outcome", models.BinaryField(blank=True, null=True)),
+                ("registered_at", models.DateTimeField()),
+                ("settled_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={
-                'ordering': ('saga_id', '-order'),
-                'indexes': [models.Index(condition=models.Q(('approval__isnull', False)), fields=['approval'], name='sagas_held'), models.Index(fields=['key_id'], name='sagas_by_key')],
-                'constraints': [models.UniqueConstraint(fields=('saga_id', 'order'), name='sagas_one_order'), models.UniqueConstraint(fields=('run_id', 'step', 'index'), name='sagas_one_undo_per_call'), models.UniqueConstraint(fields=('key',), name='sagas_one_undo_per_key'), models.CheckConstraint(condition=models.Q(('fate__in', ['owed', 'done', 'held', 'failed', 'unknown', 'missing'])), name='sagas_undo_fate')],
+                "ordering": ("saga_id", "-order"),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("approval__isnull", False)),
+                        fields=["approval"],
+                        name="sagas_held",
+                    ),
+                    models.Index(fields=["key_id"], name="sagas_by_key"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("saga_id", "order"), name="sagas_one_order"),
+                    models.UniqueConstraint(
+                        fields=("run_id", "step", "index"), name="sagas_one_undo_per_call"
+                    ),
+                    models.UniqueConstraint(fields=("key",), name="sagas_one_undo_per_key"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("fate__in", ["owed", "done", "held", "failed", "unknown", "missing"])
+                        ),
+                        name="sagas_undo_fate",
+                    ),
+                ],
             },
         ),
     ]

@@ -5,65 +5,103 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('agents', '0005_cap_of_seconds_leaves_out_decisions'),
+        ("agents", "0005_cap_of_seconds_leaves_out_decisions"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Signal',
+            name="Signal",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('run_id', models.UUIDField()),
-                ('name', models.CharField(max_length=200)),
-                ('sealed', models.BinaryField()),
-                ('key_id', models.CharField(max_length=64)),
-                ('sent_by', models.CharField(max_length=150)),
-                ('taken_by', models.IntegerField(blank=True, null=True)),
-                ('created_at', models.DateTimeField()),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("run_id", models.UUIDField()),
+                ("name", models.CharField(max_length=200)),
+                ("sealed", models.BinaryField()),
+                ("key_id", models.CharField(max_length=64)),
+                ("sent_by", models.CharField(max_length=150)),
+                ("taken_by", models.IntegerField(blank=True, null=True)),
+                ("created_at", models.DateTimeField()),
             ],
             options={
-                'ordering': ('id',),
-                'indexes': [models.Index(fields=['run_id', 'name', 'id'], name='workflows_signals')],
-                'constraints': [models.UniqueConstraint(fields=('run_id', 'taken_by'), name='workflows_one_signal_per_wait')],
+                "ordering": ("id",),
+                "indexes": [
+                    models.Index(fields=["run_id", "name", "id"], name="workflows_signals")
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("run_id", "taken_by"), name="workflows_one_signal_per_wait"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Workflow',
+            name="Workflow",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.SlugField(max_length=80, unique=True)),
-                ('name', models.CharField(max_length=200)),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('definition', models.JSONField()),
-                ('digest', models.CharField(max_length=64)),
-                ('is_enabled', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='workflows', to='agents.agent')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("key", models.SlugField(max_length=80, unique=True)),
+                ("name", models.CharField(max_length=200)),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("definition", models.JSONField()),
+                ("digest", models.CharField(max_length=64)),
+                ("is_enabled", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="workflows",
+                        to="agents.agent",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('key',),
+                "ordering": ("key",),
             },
         ),
         migrations.CreateModel(
-            name='WorkflowVersion',
+            name="WorkflowVersion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('agent_key', models.CharField(max_length=80)),
-                ('definition', models.JSONField()),
-                ('digest', models.CharField(max_length=64)),
-                ('created_by', models.CharField(blank=True, max_length=150)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('workflow', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='workflows.workflow')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                ("agent_key", models.CharField(max_length=80)),
+                ("definition", models.JSONField()),
+                ("digest", models.CharField(max_length=64)),
+                ("created_by", models.CharField(blank=True, max_length=150)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "workflow",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="versions",
+                        to="workflows.workflow",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('workflow', '-number'),
-                'constraints': [models.UniqueConstraint(fields=('workflow', 'number'), name='workflows_one_row_per_version')],
+                "ordering": ("workflow", "-number"),
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workflow", "number"), name="workflows_one_row_per_version"
+                    )
+                ],
             },
         ),
     ]
