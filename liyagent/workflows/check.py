@@ -2,64 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from pathlib import Path
+from itertools import islice
 from typing import Any
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
 
 from liyagent.core.conditions import check_condition
 from liyagent.core.errors import LiyagentError
 from liyagent.core.templates import EXPRESSION, PLACEHOLDER
 from liyagent.workflows.errors import DefinitionWrong
+from liyagent.workflows.shape import MOST_PROBLEMS, Problem, at, named, shape_problems, shown
 from liyagent.workflows.steps import END
 
-SCHEMA = Path(__file__).with_name("schema.json")
 ROOTS = ("input", "vars", "steps", "run")
 OF_RUN = frozenset({"id", "mission", "agent"})
 OF_STEP = frozenset({"came", "output", "error", "attempts"})
-LONGEST_SHOWN = 80
-
-Problem = tuple[str, str]
 
 
 def check_definition(data: Any) -> None:
     """Raise `DefinitionWrong`, naming the JSON path of each problem, unless `data` can be carried."""
-    problems = [*_shape(data)] or [*_meaning(data)]
+    problems = problems_of(data)
     if problems:
         raise DefinitionWrong(problems)
 
 
-@cache
-def published_schema() -> dict[str, Any]:
-    """Return the JSON Schema of definitions."""
-    return json.loads(SCHEMA.read_text())  # type: ignore[no-any-return]
+def problems_of(data: Any) -> list[Problem]:
+    """Return what is wrong with plain JSON as a definition, in its order: path, what was found and what was meant.
 
-
-@cache
-def _validator() -> Draft202012Validator:
-    return Draft202012Validator(published_schema())
-
-
-def _shape(data: Any) -> Iterator[Problem]:
-    for error in sorted(_validator().iter_errors(data), key=lambda it: [*map(str, it.path)]):
-        yield error.json_path, _said(error)
-    if isinstance(data, Mapping) and isinstance(data.get("input"), Mapping):
-        try:
-            Draft202012Validator.check_schema(data["input"])
-        except SchemaError as error:
-            yield "$.input", f"is no JSON Schema: {error.message[:200]}"
-
-
-def _said(error: ValidationError) -> str:
-    if error.validator == "unevaluatedProperties":
-        return f"{error.message[:300]}; a step of this type has no such field"
-    if error.validator == "oneOf":
-        return "wants exactly one of seconds, until and signal"
-    return error.message[:300]
+    What it means is looked at once its shape is right. 200 are looked for at most.
+    """
+    return shape_problems(data) or [*islice(_meaning(data), MOST_PROBLEMS)]
 
 
 def _meaning(data: Mapping[str, Any]) -> Iterator[Problem]:
@@ -100,13 +71,13 @@ def _step(
         args = step["compensate"].get("args", {})
         yield from _expressions(args, f"{path}.compensate.args", readable)
     for name, steps in step.get("branches", {}).items():
-        yield from _steps(steps, f"{path}.branches.{name}", known=frozenset(readable))
+        yield from _steps(steps, at(f"{path}.branches", name), known=frozenset(readable))
 
 
 def _leads(step: Mapping[str, Any], path: str, names: set[str]) -> Iterator[Problem]:
     for place, to in _targets(step):
         if to != END and to not in names:
-            yield f"{path}.{place}", f"{to!r} is no step; those are {', '.join(sorted(names))}, and {END}"  # fmt: skip
+            yield f"{path}.{place}", f"{to!r} is no step; those are {named(names)}, and {END}"
 
 
 def _targets(step: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -149,7 +120,7 @@ def _expressions(value: Any, path: str, names: set[str]) -> Iterator[Problem]:
         for match in PLACEHOLDER.finditer(value):
             yield from _reads(match[1].strip(), path, names)
         if PLACEHOLDER.sub("", value).count("{{"):
-            yield path, f"{value[:LONGEST_SHOWN]!r} opens a template and does not close it"
+            yield path, f"{shown(value)} opens a template and does not close it"
     elif isinstance(value, Mapping):
         if EXPRESSION in value:
             if len(value) > 1 or not isinstance(value[EXPRESSION], str):
@@ -158,25 +129,22 @@ def _expressions(value: Any, path: str, names: set[str]) -> Iterator[Problem]:
                 yield from _reads(value[EXPRESSION], path, names)
             return
         for name, item in value.items():
-            yield from _expressions(item, f"{path}.{name}", names)
+            yield from _expressions(item, at(path, name), names)
     elif isinstance(value, list):
         for number, item in enumerate(value):
-            yield from _expressions(item, f"{path}[{number}]", names)
+            yield from _expressions(item, at(path, number), names)
 
 
 def _reads(text: str, path: str, names: set[str]) -> Iterator[Problem]:
     root, *rest = text.split(".")
-    shown = text[:LONGEST_SHOWN]
+    told = shown(text)
     if not all((root, *rest)):
-        yield path, f"{shown!r} is no dotted path such as 'steps.issue.output.key'"
+        yield path, f"{told} is no dotted path such as 'steps.issue.output.key'"
     elif root not in ROOTS:
-        yield path, f"{shown!r} reads {root!r}; what can be read is {', '.join(ROOTS)}"
+        yield path, f"{told} reads {root!r}; what can be read is {', '.join(ROOTS)}"
     elif root == "run" and (not rest or rest[0] not in OF_RUN):
-        yield path, f"{shown!r}: of the run there is {', '.join(sorted(OF_RUN))}"
+        yield path, f"{told}: of the run there is {', '.join(sorted(OF_RUN))}"
     elif root == "steps" and (not rest or rest[0] not in names):
-        yield (
-            path,
-            f"{shown!r} reads a step that is not there; those are {', '.join(sorted(names))}",
-        )
+        yield path, f"{told} reads a step that is not there; those are {named(names)}"
     elif root == "steps" and (len(rest) < 2 or rest[1] not in OF_STEP):
-        yield path, f"{shown!r}: of a step there is {', '.join(sorted(OF_STEP))}"
+        yield path, f"{told}: of a step there is {', '.join(sorted(OF_STEP))}"

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liyagent.workflows.check import check_definition
+from liyagent.workflows.check import check_definition, problems_of
 from liyagent.workflows.errors import DefinitionWrong
+from liyagent.workflows.shape import MOST_PROBLEMS
 
 UNDO = {"tool": "delete_issue", "args": {"issue_key": {"$expr": "steps.issue.output.key"}}}
 ISSUE = {"id": "issue", "type": "tool", "server": "jira", "tool": "create_issue", "args": {"summary": "{{ input.title }}"}, "compensate": UNDO}  # fmt: skip
@@ -30,14 +31,21 @@ def test_the_example_of_the_documents_is_one() -> None:
 @pytest.mark.parametrize(
     ("data", "path", "said"),
     [
-        (5, "$", "not of type 'object'"),
-        ({}, "$", "'steps' is a required property"),
-        ({"steps": []}, "$.steps", "non-empty"),
-        (with_step(id="my-step"), "$.steps[0].id", "does not match"),
+        (5, "$", "is 5; it wants an object"),
+        ({}, "$", "has no 'steps'"),
+        ({"steps": []}, "$.steps", "is a list of 0; it wants at least 1 of them"),
+        ({"steps": "x" * 5000}, "$.steps", "it wants a list"),
+        ({"steps": [5]}, "$.steps[0]", "is 5; it wants an object"),
+        ({"steps": [{"id": "a"}]}, "$.steps[0]", "has no 'type'"),
+        ({"steps": [{**ISSUE, "args": {"t": "x" * (300 << 10)}}]}, "$", "bytes long; a definition has at most 262144"),
+        (with_step(id="my-step"), "$.steps[0].id", "is 'my-step'; it wants a letter or _"),
         (with_step(id="end"), "$.steps[0].id", "where a workflow ends"),
-        (with_step(type="shell"), "$.steps[0].type", "not one of"),
-        (with_step(retries=3), "$.steps[0]", "no such field"),
-        (with_step(retry={"times": 11}), "$.steps[0].retry.times", "maximum of 10"),
+        (with_step(type="shell"), "$.steps[0].type", "is 'shell'; it wants one of tool, agent"),
+        (with_step(retries=3), "$.steps[0].retries", "is not known here; known are id, type"),
+        (with_step(**{"a b": 3}), '$.steps[0]["a b"]', "is not known here"),
+        (with_step(args=5), "$.steps[0].args", "is 5; it wants an object"),
+        (with_step(compensate={"tool": "x", "arg": {}}), "$.steps[0].compensate.arg", "known are server, tool, args"),
+        (with_step(retry={"times": 11}), "$.steps[0].retry.times", "is 11; it wants at most 10"),
         (with_step(next="page"), "$.steps[0].next", "'page' is no step; those are issue, and end"),
         (with_step(on_error="page"), "$.steps[0].on_error", "'page' is no step"),
         (with_step(when="a =="), "$.steps[0].when", "no JMESPath"),
@@ -48,16 +56,17 @@ def test_the_example_of_the_documents_is_one() -> None:
         (with_step(args={"a": {"$expr": "run.secret"}}), "$.steps[0].args.a", "of the run there is"),
         (with_step(args={"a": {"$expr": "input.a", "b": 1}}), "$.steps[0].args.a", "stands alone"),
         (with_step(compensate={"tool": "x", "args": {"k": "{{ steps.isue.output }}"}}), "$.steps[0].compensate.args.k", "not there"),
-        (with_step(compensate={"args": {}}), "$.steps[0].compensate", "'tool' is a required property"),
+        (with_step(compensate={"args": {}}), "$.steps[0].compensate", "has no 'tool'; it wants tool"),
         ({"steps": [ISSUE, ISSUE]}, "$.steps[1].id", "the id of an earlier step"),
         ({"steps": [{**ISSUE, "next": "end"}, {**ISSUE, "id": "page"}]}, "$.steps[1]", "no step leads to 'page'"),
         (branch({"when": "input.a", "next": "zz"}), "$.steps[1].cases[0].next", "'zz' is no step"),
         (branch({"when": "map(&a, b)", "next": "end"}), "$.steps[1].cases[0].when", "not taken"),
         ({"steps": [{"id": "w", "type": "wait", "seconds": 1, "until": "x"}]}, "$.steps[0]", "exactly one of"),
-        ({"steps": [ISSUE], "input": {"type": "text"}}, "$.input", "no JSON Schema"),
+        ({"steps": [ISSUE], "input": {"type": "text"}}, "$.input.type", "no JSON Schema"),
+        ({"steps": [ISSUE], "input": {"properties": {"a": {"$ref": "http://127.0.0.1/x"}}}}, "$.input.properties.a.$ref", "a place in this schema"),
         ({"steps": [ISSUE], "output": "{{ steps.no.output }}"}, "$.output", "not there"),
-        ({"steps": [ISSUE], "on_failure": {"handoff": "mail"}}, "$.on_failure.handoff", "not one of"),
-        ({"steps": [{"id": "p", "type": "parallel", "branches": {"a": [{"id": "x", "type": "nope"}]}}]}, "$.steps[0].branches.a[0].type", "not one of"),
+        ({"steps": [ISSUE], "on_failure": {"handoff": "mail"}}, "$.on_failure.handoff", "is 'mail'; it wants one of approval, ticket, none"),
+        ({"steps": [{"id": "p", "type": "parallel", "branches": {"a": [{"id": "x", "type": "nope"}]}}]}, "$.steps[0].branches.a[0].type", "is 'nope'; it wants one of"),
         ({"steps": [{"id": "p", "type": "parallel", "branches": {"a": [{**ISSUE, "next": "p"}]}}]}, "$.steps[0].branches.a[0].next", "'p' is no step"),
         ({"steps": [{"id": "p", "type": "parallel", "branches": {"a": [{**ISSUE, "id": "p"}]}}]}, "$.steps[0].branches.a[0].id", "the id of an earlier step"),
     ],
@@ -68,6 +77,45 @@ def test_what_is_wrong_is_told_with_its_path(data: Any, path: str, said: str) ->
     assert [it for it in refused.value.errors if it["field"] == path and said in it["detail"]], (
         refused.value.errors
     )
+
+
+def test_what_a_workflow_may_say_of_its_failure_is_taken() -> None:
+    for said in ({"handoff": "ticket"}, {"compensate": False}, {"on_stop": "keep"}):
+        check_definition({"steps": [ISSUE], "on_failure": said})
+
+
+def test_one_mistake_is_told_once_and_nothing_else_with_it() -> None:
+    for data in (with_step(args=5), with_step(retries=3), {"steps": [{"id": "a"}]}, with_step(retry={"times": "3"})):  # fmt: skip
+        assert len(problems_of(data)) == 1, problems_of(data)
+
+
+def test_what_is_wrong_is_told_in_the_order_of_the_definition() -> None:
+    steps = [{**ISSUE, "id": f"s{number}", "args": 5} for number in range(12)]
+    assert [path for path, _ in problems_of({"steps": steps})] == [f"$.steps[{number}].args" for number in range(12)]  # fmt: skip
+
+
+def test_many_mistakes_are_told_in_bounds() -> None:
+    many = problems_of({"steps": [{"id": 5, "type": 5}] * 500})
+    assert len(many) == MOST_PROBLEMS
+    with pytest.raises(DefinitionWrong) as refused:
+        check_definition({"steps": [{"id": 5, "type": 5}] * 500})
+    assert len(refused.value.errors) == 20
+    assert "200 in all" in str(refused.value)
+    far = problems_of({"steps": [{**ISSUE, "id": f"s{n}", "next": "nowhere"} for n in range(400)]})
+    assert max(len(said) for _, said in far) < 1000
+
+
+def test_parallel_within_parallel_costs_no_more_than_it_is_long() -> None:
+    steps: list[dict[str, Any]] = [{**ISSUE, "id": "deep"}]
+    for number in range(20):
+        steps = [{"id": f"p{number}", "type": "parallel", "branches": {"a": steps}}]
+    ((path, said),) = problems_of({"steps": steps})
+    assert path == f"$.steps{'[0].branches.a' * 3}[0].branches"
+    assert "4 deep; 3 are taken" in said
+    wide = {"id": "p", "type": "parallel", "branches": {f"b{n}": [{**ISSUE, "id": f"s{m}"} for m in range(60)] for n in range(20)}}  # fmt: skip
+    assert problems_of({"steps": [wide]}) == [
+        ("$.steps", "are 1201 with those of all branches; 1000 are taken")
+    ]
 
 
 JSON = st.recursive(
