@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from liyagent.core.templates import BadTemplate, MissingPath, lookup, render
+from liyagent.core.templates import (
+    BadTemplate,
+    MissingPath,
+    Reading,
+    lookup,
+    paths_of,
+    readings_of,
+    render,
+)
 
 CONTEXT: dict[str, Any] = {
     "steps": {"issue": {"output": {"key": "OPS-7", "count": 3, "none": None, "ok": True}}},
@@ -109,3 +117,29 @@ def test_hostile_text_costs_no_more_than_its_length() -> None:
     for hostile in ("{{" * 200_000, "{{ " + " " * 400_000, "{" * 400_000):
         assert render(hostile, CONTEXT) == hostile
     assert time.monotonic() - begun < 20
+
+
+def test_the_paths_of_a_template_are_those_that_it_looks_up() -> None:
+    template = {"a": ["{{ x.y }}", 1, {"$expr": " z"}], "b": "{{x.y}}-{{ w }}", "{{ no }}": None}
+    assert paths_of(template) == ["x.y", " z", "w"]
+    assert list(readings_of(template, "$.args"))[:2] == [
+        Reading("$.args.a[0]", "x.y"),
+        Reading("$.args.a[2]", " z"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ({"a": ["{{ x }"]}, r"^\$\.a\[0\]: .* opens a template and does not close it"),
+        ({"a": {"$expr": 3}}, r"^\$\.a: .*stand alone"),
+        ("{{ a..b }}", r"^\$: .*no dotted path"),
+    ],
+)
+def test_what_is_no_template_is_told_with_its_place(template: Any, said: str) -> None:
+    with pytest.raises(BadTemplate, match=said):
+        paths_of(template)
+
+
+def test_brackets_at_the_sides_of_a_template_are_text() -> None:
+    assert paths_of('{"a":{{{ x }}{') == ["x"]
