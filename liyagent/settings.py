@@ -45,6 +45,7 @@ INSTALLED_APPS = [
     "liyagent.approvals",
     "liyagent.jobs",
     "liyagent.jobs.sources",
+    "liyagent.tickets",
     "sagas",
     "runs",
     "liyagent.workflows",

@@ -10,6 +10,8 @@ from django.db import connection
 from django.db.models import Model
 
 from liyagent.core.seal import KeyMissing, Keyring, SealBroken
+from liyagent.tickets.models import Comment, Ticket
+from liyagent.tickets.words import BODY, COMMENT, FORMAT
 from runs.checkpoint import keyring
 from runs.models import CHECKPOINT_FORMAT
 
@@ -35,7 +37,11 @@ class SealedRows:
         return ["pk", "key_id", "sealed", self.of, *([self.number] if self.number else [])]
 
 
-SEALED_ROWS: list[SealedRows] = []
+# Tickets stand below runs, and cannot put their own in.
+SEALED_ROWS: list[SealedRows] = [
+    SealedRows(model=Ticket, kind=BODY, of="id", format_number=FORMAT),
+    SealedRows(model=Comment, kind=COMMENT, of="id", format_number=FORMAT),
+]
 
 
 @dataclass(slots=True, kw_only=True)
