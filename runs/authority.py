@@ -40,6 +40,7 @@ class AgentNow:
     max_calls: int
     max_tokens: int
     max_seconds: int
+    compensations: dict[str, dict[str, Any]]
     guardrails: dict[str, Any]
     hooks: tuple[str, ...]
     channels: tuple[str, ...]
@@ -152,6 +153,7 @@ def _now(agent: Agent, *, is_all_contained: bool, config: int) -> AgentNow:
         max_calls=agent.max_calls,
         max_tokens=agent.max_tokens,
         max_seconds=agent.max_seconds,
+        compensations=agent.compensations,
         guardrails=agent.guardrails,
         hooks=tuple(agent.hooks),
         channels=tuple(agent.channels),

@@ -64,6 +64,12 @@ class Agent(models.Model):
         default=0,
         help_text="Seconds from a run's start, waits included but for people's decisions; 0: no cap.",
     )
+    compensations = models.JSONField(
+        default=dict,
+        db_default={},
+        blank=True,
+        help_text="How its own writes are undone, by the tool that made them.",
+    )
     guardrails = models.JSONField(default=dict, blank=True)
     hooks = models.JSONField(default=list, blank=True)
     owner = models.CharField(max_length=150, blank=True)

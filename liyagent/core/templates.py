@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from liyagent.core.errors import BadInput, LiyagentError
+from liyagent.core.files import Place
+from liyagent.core.json_path import json_path
 from liyagent.core.plain import json_bytes
 
 EXPRESSION = "$expr"
@@ -66,14 +68,14 @@ def render_by(value: Any, find: Callable[[str], Any]) -> Any:
 
 
 class Reading(NamedTuple):
-    """A path that a template reads, or what is wrong there; `place` is the JSON path that it stands at."""
+    """A path that a template reads, or what is wrong there; `place` are the names that lead to where it stands."""
 
-    place: str
+    place: Place
     path: str
     problem: str = ""
 
 
-def readings_of(value: Any, place: str = "$") -> Iterator[Reading]:
+def readings_of(value: Any, place: Place = ()) -> Iterator[Reading]:
     """Yield each path that `value` reads, in order, and each problem that needs no context to be known."""
     yield from _readings(value, place, MOST_DEPTH)
 
@@ -83,12 +85,12 @@ def paths_of(value: Any) -> list[str]:
     paths: dict[str, None] = {}
     for reading in readings_of(value):
         if reading.problem:
-            raise BadTemplate(f"{reading.place}: {reading.problem}")
+            raise BadTemplate(f"{json_path(reading.place)}: {reading.problem}")
         paths[reading.path] = None
     return list(paths)
 
 
-def _readings(value: Any, place: str, depth: int) -> Iterator[Reading]:
+def _readings(value: Any, place: Place, depth: int) -> Iterator[Reading]:
     if depth < 0:
         yield Reading(place, "", f"nested deeper than {MOST_DEPTH}")
     elif isinstance(value, str):
@@ -97,13 +99,13 @@ def _readings(value: Any, place: str, depth: int) -> Iterator[Reading]:
         yield _reading(place, lambda: _expression(value))
     elif isinstance(value, Mapping):
         for name, item in value.items():
-            yield from _readings(item, f"{place}.{name}", depth - 1)
+            yield from _readings(item, (*place, str(name)), depth - 1)
     elif isinstance(value, Sequence) and not isinstance(value, bytes):
         for number, item in enumerate(value):
-            yield from _readings(item, f"{place}[{number}]", depth - 1)
+            yield from _readings(item, (*place, number), depth - 1)
 
 
-def _readings_of_text(text: str, place: str) -> Iterator[Reading]:
+def _readings_of_text(text: str, place: Place) -> Iterator[Reading]:
     for match in PLACEHOLDER.finditer(text):
         yield _reading(place, match[1].strip)
     # A blank for each, so that the brackets at its sides do not meet.
@@ -112,7 +114,7 @@ def _readings_of_text(text: str, place: str) -> Iterator[Reading]:
         yield Reading(place, "", f"{shown} opens a template and does not close it")
 
 
-def _reading(place: str, read: Callable[[], str]) -> Reading:
+def _reading(place: Place, read: Callable[[], str]) -> Reading:
     try:
         path = read()
         _parts(path)
