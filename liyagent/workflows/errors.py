@@ -35,6 +35,24 @@ class WorkflowUnknown(NotFound):
 
 
 class WorkflowTaken(Conflict):
-    """Another workflow was saved under this key meanwhile."""
+    """There is a workflow of this key already."""
 
     code = "workflows.taken"
+
+
+class VersionMoved(Conflict):
+    """The workflow is no longer at the version that was expected."""
+
+    code = "workflows.version_moved"
+
+
+class VersionUnknown(NotFound):
+    """This workflow has no version of this number."""
+
+    code = "workflows.version_unknown"
+
+
+class RunsGoOn(Conflict):
+    """Runs of this workflow have not ended."""
+
+    code = "workflows.runs_go_on"
