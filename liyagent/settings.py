@@ -152,10 +152,13 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SCHEMA_PATH_PREFIX": "/api/",
     "COMPONENT_SPLIT_REQUEST": True,
+    # What is required of a change is told as required.
+    "COMPONENT_SPLIT_PATCH": False,
     "ENUM_NAME_OVERRIDES": {
         "RunStatusEnum": "runs.models.RunStatus",
         "ApprovalStatusEnum": "liyagent.approvals.models.ApprovalStatus",
         "JobStatusEnum": "liyagent.jobs.models.JobStatus",
+        "TicketStateEnum": "liyagent.tickets.models.TicketState",
         "KindEnum": "liyagent.gateway.models.DataKind",
         "FindingVerdictEnum": "liyagent.training.red_teams.models.Verdict",
         "SourceKindEnum": "liyagent.jobs.sources.models.SourceKind",

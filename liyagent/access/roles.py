@@ -15,8 +15,8 @@ ADMINISTRATOR = "administrator"
 ROLES: Mapping[str, str] = {
     "viewer": "sees agents, runs without their words, servers, tools and policies",
     "auditor": "a viewer who also reads the words of runs and the audit log, and opens and closes confidential concerns",
-    "approver": "a viewer who decides about what waits for a person, and says what happened to writes in doubt",
-    "operator": "a viewer who starts and stops runs, contains and manages agents, servers, tools and policies, and says what happened to writes in doubt",
+    "approver": "a viewer who decides about what waits for a person, says what happened to writes in doubt, and works on tickets",
+    "operator": "a viewer who starts and stops runs, contains and manages agents, servers, tools and policies, says what happened to writes in doubt, and works on tickets",
 }
 VIEWER = (
     "access.keep_own_keys",
@@ -31,6 +31,7 @@ VIEWER = (
     "leases.view_lease",
     "runs.view_call",
     "runs.view_run",
+    "tickets.view_ticket",
 )
 AUDITOR = (
     "access.view_apikey",
@@ -52,11 +53,12 @@ OPERATOR = (
     *(it.replace(".", f".{verb}_") for it in MANAGED for verb in ("add", "change", "delete")),
 )
 SETTLE = "runs.settle_call"
+WORK_ON_TICKETS = "tickets.work"
 PERMISSIONS: Mapping[str, tuple[str, ...]] = {
     "viewer": VIEWER,
     "auditor": (*VIEWER, *AUDITOR),
-    "approver": (*VIEWER, "approvals.decide", SETTLE),
-    "operator": (*VIEWER, *OPERATOR, SETTLE),
+    "approver": (*VIEWER, "approvals.decide", SETTLE, WORK_ON_TICKETS),
+    "operator": (*VIEWER, *OPERATOR, SETTLE, WORK_ON_TICKETS),
 }
 MOST_NAMED = 20
 

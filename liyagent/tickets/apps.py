@@ -1,5 +1,7 @@
 """The tickets room."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -8,3 +10,7 @@ class TicketsConfig(AppConfig):
 
     name = "liyagent.tickets"
     label = "tickets"
+
+    def ready(self) -> None:
+        """Have missions tell of tickets."""
+        import_module("liyagent.tickets.timeline")

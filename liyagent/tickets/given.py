@@ -12,6 +12,7 @@ from liyagent.tickets.models import LONGEST_QUEUE, LONGEST_SUBJECT, Priority, Ti
 
 SOURCE_KIND = re.compile(r"[a-z][a-z0-9_]{0,29}")
 SOURCE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
+LONGEST_REASON = 500
 # Controls, line ends, what has no shape of its own, and all that turns the direction of text.
 UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 
@@ -37,14 +38,18 @@ def checked_priority(priority: str) -> str:
 
 def checked_queue(queue: str) -> str:
     """Return a queue's name: one line that shows what it holds. Raises `BadTicket`."""
-    name = " ".join(clean_text(queue).split(" ")).strip()
-    unseen = [it for it in name if unicodedata.category(it) in UNSEEN]
-    if unseen:
-        told = unseen[0].encode("unicode_escape").decode()
-        raise BadTicket(f"queue holds {told}, which cannot be seen; it wants one line of text")
+    name = _line("queue", queue)
     if not 1 <= len(name) <= LONGEST_QUEUE:
         raise BadTicket(f"queue has {len(name)} characters; it wants 1 to {LONGEST_QUEUE}")
     return name
+
+
+def checked_reason(reason: str) -> str:
+    """Return why something is changed, on one line; it may be empty. Raises `BadTicket`."""
+    line = _line("reason", reason)
+    if len(line) > LONGEST_REASON:
+        raise BadTicket(f"reason has {len(line)} characters; it wants {LONGEST_REASON} at most")
+    return line
 
 
 def shown_subject(subject: str) -> str:
@@ -53,6 +58,15 @@ def shown_subject(subject: str) -> str:
         raise BadTicket("subject is empty; it wants what the ticket is about")
     line = cell(subject)
     return line if len(line) <= LONGEST_SUBJECT else f"{line[: LONGEST_SUBJECT - 1]}…"
+
+
+def _line(name: str, text: str) -> str:
+    line = clean_text(text).strip()
+    unseen = [it for it in line if unicodedata.category(it) in UNSEEN]
+    if unseen:
+        told = unseen[0].encode("unicode_escape").decode()
+        raise BadTicket(f"{name} holds {told}, which cannot be seen; it wants one line of text")
+    return line
 
 
 def _one_of(name: str, value: str, known: list[str]) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Func, Q
 
+NOW = Func(function="liyagent_now", output_field=models.DateTimeField())
 QUEUE = "Service Desk L1"
 LONGEST_QUEUE, LONGEST_SUBJECT = 80, 200
 # A number has six digits at the least.
