@@ -352,19 +352,31 @@ def _place(value: Any) -> tuple[int, int]:
 
 
 def _retry(run: RunState, told: Mapping[str, Any], number: int) -> None:
-    texts = {name: some_text(told.get(name)) for name in ("step", "error")}
+    texts = {"name": some_text(told.get("name"))}
     run.retries.add({**texts, "attempt": whole_number(told.get("attempt")), "event": number})
 
 
 def _workflow(run: RunState, told: Mapping[str, Any], number: int) -> None:
-    names = ("workflow", "name", "fate", "waits_for", "status")
+    names = ("workflow", "name", "fate", "waits_for", "failed_step")
     run.workflow |= {name: some_text(told[name]) for name in names if name in told}
     run.workflow["event"] = number
 
 
 def _saga(run: RunState, told: Mapping[str, Any], number: int) -> None:
-    texts = ("server", "tool", "key", "undo", "by", "fate", "settlement", "status")
-    numbers = ("step", "index", "order", "undos", "done", "failed", "unknown")
+    texts = ("server", "tool", "key", "undo", "missing", "fate", "approval", "note")
+    numbers = (
+        "step",
+        "index",
+        "order",
+        "round",
+        "undos",
+        "tries",
+        "tried",
+        "done",
+        "held",
+        "failed",
+        "unknown",
+    )
     run.sagas.add(
         {name: some_text(told[name]) for name in texts if name in told}
         | {name: whole_number(told[name]) for name in numbers if name in told}

@@ -51,7 +51,13 @@ def begin_approved_run(approval: Approval) -> None:
     mark = open_mark(sealer_of(asked_in), row)
     if mark.approval != str(approval.id):
         raise CheckpointBroken("the call that this request names is not the one it was filed for")
-    if _whose(approval, approval.requested_by) != _whose(asked_in, asked_in.started_by):
+    asked_by = Run(
+        correlation_id=asked_in.correlation_id,
+        agent_key=mark.agent or asked_in.agent_key,
+        entry=asked_in.entry,
+        mission=asked_in.mission,
+    )
+    if _whose(approval, approval.requested_by) != _whose(asked_by, asked_in.started_by):
         raise CheckpointBroken("this request is not of the run that it names")
     run = _run_of(approval, asked_in)
     sealer = sealer_of(run)

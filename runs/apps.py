@@ -20,6 +20,8 @@ class RunsConfig(AppConfig):
         import_module("runs.seal_rounds")
         import_module("runs.purging")
         import_module("runs.timeline")
+        undo = import_module("runs.undo_mind")
+        import_module("runs.minds").MINDS[import_module("runs.undo_run").NAME] = undo.UndoMind
         HANDLERS[CALL] = import_module("runs.approved_run").begin_approved_run
         BESIDE[CALL] = import_module("runs.beside_request").beside_request
         NEEDS.append(import_module("runs.server_needs").need_of)

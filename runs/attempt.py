@@ -17,7 +17,7 @@ from liyagent.gateway.active import active_policy
 from liyagent.gateway.call import make_call
 from liyagent.gateway.contracts import contracts_for
 from liyagent.gateway.judge import judge
-from liyagent.gateway.outcome import Asker, Call, Outcome, Verdict
+from liyagent.gateway.outcome import Asker, Call, Outcome, Posture, Verdict
 from liyagent.gateway.policies import PolicySet
 from liyagent.providers.types import Message, ModelAnswer, Role
 from liyagent.telemetry.kinds import Kind
@@ -28,7 +28,7 @@ from runs.approved_run import is_approved_run
 from runs.authority import AgentNow, agent_now, refusal_of
 from runs.caps import check_calls, check_time
 from runs.checkpoint import Checkpoint
-from runs.conversation import Pending, pending_of, result_message
+from runs.conversation import Pending, pending_of
 from runs.delegate import answer_of_child
 from runs.dispatch import ToJudgeAgain, answer_held, scope_for
 from runs.ending import Ending, HandedBack, MayNotGoOn, failed
@@ -38,8 +38,9 @@ from runs.finish import end_run
 from runs.hooking import Hooks
 from runs.hot import Counters
 from runs.in_doubt import Settlement
+from runs.manner import Manner
 from runs.models import Call as MarkedCall
-from runs.models import RunStatus
+from runs.models import Run, RunStatus
 from runs.requested import requested_call
 from runs.resume import Left, left_by, record_resume
 from runs.scope import RunScope
@@ -73,9 +74,16 @@ class Attempt:
         # How many of them the stored parts hold.
         self.kept = 0
         self.ahead = NOTHING_AHEAD
-        # The agents that handed this run its work, from the root's on.
-        self.chain = chain_of(checkpoint)
+        self.manner = Manner()
+        # What came of the call that was heard of last.
+        self.last: Outcome | None = None
+        self.last_id = ""
         self.family = None if is_approved_run(self.run) else family_if_any(checkpoint)
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """The agents that handed this work down, from the root's on."""
+        return chain_of(self.checkpoint)
 
     def resume(self) -> None:
         """Settle what the attempt before left, having told how before anything is done."""
@@ -95,6 +103,9 @@ class Attempt:
 
     def _settle_left(self, scope: RunScope, left: Left) -> None:
         call = left.verdict.call
+        if call.name in self.manner.own:
+            self._look(scope, call, left.row)
+            return
         if left.row is None:
             self._make_call(scope, call)
             return
@@ -147,7 +158,8 @@ class Attempt:
 
     def _hear(self, call: Call, outcome: Outcome) -> None:
         """Add what the model is told of a call: exactly one message a call, in order (FL-49)."""
-        self.messages.append(result_message(call.provider_call_id, outcome))
+        self.last, self.last_id = outcome, call.provider_call_id
+        self.messages.append(self.manner.told(call, outcome))
 
     def _wait_until_settled(self) -> None:
         """A read-back waits, without a thread, until no earlier attempt can send any more (ruling 6)."""
@@ -175,6 +187,9 @@ class Attempt:
     def _make_call(self, scope: RunScope, call: Call) -> None:
         agent = self.may_go_on()
         self.check(check_calls, agent)
+        if call.name in self.manner.own:
+            self._look(scope, call, None)
+            return
         call = self._as_it_stands(call, agent)
         if not agent.hooks:
             self._hear(call, make_call(call, scope, policy=self._policy(), judge=self.ahead.judge))
@@ -187,10 +202,21 @@ class Attempt:
         self._hear(call, outcome)
         hooks.after_call(call, outcome)
 
+    def _look(self, scope: RunScope, call: Call, row: MarkedCall | None) -> None:
+        """A call of our own: an answer that is kept is heard again, any other is looked for."""
+        self.may_go_on()
+        if row is not None and row.fate:
+            self._hear(call, scope.outcome_of(row))
+            return
+        outcome = self.manner.look(scope, call, row)
+        scope.settle(Verdict(call=call, posture=Posture.POSTURE), None, outcome)
+        self._hear(call, outcome)
+
     def _as_it_stands(self, call: Call, agent: AgentNow) -> Call:
         """A call by the agent, the rights and the contract that the last statement told of (ruling 5)."""
         contracts = contracts_for(agent.tool_patterns, version=self.checkpoint.config)
-        return replace(call, asker=self._asker(agent), contract=contracts.get(call.name))
+        contract = self.manner.contract(contracts.get(call.name))
+        return replace(call, asker=self._asker(agent), contract=contract)
 
     def may_go_on(self) -> AgentNow:
         """Between two calls: honour a Stop, containment and a drain, as the last statement told of them."""
@@ -226,12 +252,15 @@ class Attempt:
 
     def agent(self) -> AgentNow:
         """The agent as it stands at the newest configuration this attempt was told of."""
-        agent = agent_now(self.run.agent_key, config=self.checkpoint.config)
-        refusal = refusal_of(self.run, agent)
+        acting = self.checkpoint.acting
+        agent = agent_now(acting, config=self.checkpoint.config)
+        refusal = refusal_of(Run(agent_key=acting), agent)
         if refusal is None and self.chain:
             refusal = refusal_above(self.chain, config=self.checkpoint.config)
         if refusal is not None or agent is None:
             raise MayNotGoOn(failed(*(refusal or (EndError.AGENT_GONE, ""))))
+        if self.manner.may_wait is not None:
+            return replace(agent, may_wait=self.manner.may_wait)
         # It was started as one that does not wait: there is nothing stored that it could come back from.
         return agent if self.run.is_written_ahead else replace(agent, may_wait=False)
 
@@ -243,14 +272,13 @@ class Attempt:
         return active_policy(version=self.checkpoint.config)
 
     def _scope(self, pending: Pending) -> RunScope:
-        return RunScope(
-            self.checkpoint, step=pending.step, step_ids=[it.id for it in pending.calls]
-        )
+        return self.manner.scope(self.checkpoint, pending)
 
     def _calls(self, pending: Pending) -> list[Call]:
         """The step's calls as today's agent and contracts have them; one marked as a write stays one (CR-25)."""
         agent = self.agent()
-        contracts = contracts_for(agent.tool_patterns, version=self.checkpoint.config)
+        permitted = contracts_for(agent.tool_patterns, version=self.checkpoint.config)
+        contracts = {**permitted, **self.manner.own} if self.manner.own else permitted
         marks = self.checkpoint.marks
         return [
             requested_call(
@@ -299,6 +327,8 @@ class Attempt:
             error=ending.error,
             answer=ending.answer,
             unkept=self.messages[self.kept :],
+            failed_step=ending.step,
+            context=self.manner.context(self.checkpoint, ending),
         )
 
 

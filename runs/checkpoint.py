@@ -57,6 +57,16 @@ class Checkpoint:
     open_marks: Places = field(default_factory=set)
     settled: Places = field(default_factory=set)
     held: Places = field(default_factory=set)
+    # As whom, and below whom, the step in hand is made, where that is another than the run's: an undo is the writer's.
+    acting_as: str = ""
+    acting_below: tuple[str, ...] | None = None
+    # The key of the undo in hand, "" where the step is none.
+    undo_key: str = ""
+
+    @property
+    def acting(self) -> str:
+        """The agent whose gates the step in hand passes."""
+        return self.acting_as or self.run.agent_key
 
     @property
     def run_id(self) -> UUID:

@@ -45,6 +45,7 @@ from runs.models import Call as MarkedCall
 from runs.scope import RunScope
 from runs.suspend import go_on_waiting
 from runs.told_by_person import SAME_INTENT, result_told
+from sagas.declare import Declared
 
 logger = logging.getLogger(__name__)
 
@@ -240,6 +241,11 @@ class ApprovedScope(RunScope):
         self.resend_until = scope.resend_until
         self.approval = approval
         self.is_reserved = is_reserved
+        self.undos, self._asked = scope.undos, scope
+
+    def declare(self, call: Call) -> Declared | None:
+        """Return how whoever asked for the call says that it is undone."""
+        return self._asked.declare(call)
 
     def step_key(self, call: Call) -> str:
         """Return the key from the approval, however often it is sent."""
@@ -287,6 +293,7 @@ class ApprovedScope(RunScope):
             key_window_seconds=window,
             marked_after=checkpoint.database_time(),
             approval=str(self.approval.id),
+            undo=self.undos.setdefault(call.index, self.declare(call)),
         )
         self.resend_until.setdefault(call.index, boottime() + window / 2)
         place = (self.step, call.index)

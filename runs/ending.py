@@ -11,12 +11,13 @@ from runs.models import RunStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """What stands on the head of a run that ended, and its answer."""
+    """What stands on the head of a run that ended, and its answer. `step` is the one that failed, "" where none has a name."""
 
     status: RunStatus
     reason: str = ""
     error: EndError = EndError.NONE
     answer: str = ""
+    step: str = ""
 
 
 def ending_of(answer: ModelAnswer) -> Ending:

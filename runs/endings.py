@@ -32,3 +32,6 @@ class EndError(StrEnum):
     ANSWER_CUT = "answer.cut"
     ANSWER_EMPTY = "answer.empty"
     APPROVED_CALL = "approved.call"
+    REJECTED = "approval.rejected"
+    WORKFLOW_STEP = "workflow.step"
+    UNDO_LEFT = "undo.left"

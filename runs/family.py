@@ -22,6 +22,7 @@ SUMS = (
     "SELECT coalesce(sum(model_steps), 0)::bigint, coalesce(sum(calls_made), 0)::bigint,"
     " coalesce(sum(input_tokens), 0)::bigint, coalesce(sum(output_tokens), 0)::bigint, min(created_at)"
     " FROM runs_run WHERE correlation_id = %s AND id <> %s AND loop NOT LIKE 'approved:%%'"
+    " AND loop NOT LIKE 'undo:%%'"
 )
 
 
@@ -74,6 +75,8 @@ def family_if_any(checkpoint: Checkpoint) -> Family | None:
 
 def chain_of(checkpoint: Checkpoint) -> tuple[str, ...]:
     """Return the agents that handed a run down, from the root's on, as they were sealed; none of one that was started."""
+    if checkpoint.acting_below is not None:
+        return checkpoint.acting_below
     start: dict[str, Any] = checkpoint.parts[0]
     return tuple(start.get(CHAIN, ()))
 

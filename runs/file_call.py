@@ -81,6 +81,7 @@ def file_call(
         intent=Intent.HELD.value,
         approval=str(approval),
         chain=chain_of(checkpoint),
+        agent=checkpoint.acting_as,
     )
     fence, conf = checkpoint.next_fence(), settings.LIYAGENT
     values = (
@@ -135,6 +136,8 @@ def _request(checkpoint: Checkpoint, verdict: Verdict, payload: Payload) -> dict
         "key_id": keyring().newest,
         "key_window_seconds": call.contract.key_window_seconds if call.contract else 0,
         "holder": str(checkpoint.run.holder),
+        "agent": checkpoint.acting,
+        **({"undo": checkpoint.undo_key} if checkpoint.undo_key else {}),
     }
 
 

@@ -16,6 +16,7 @@ from runs import hot
 from runs.checkpoint import Checkpoint, Stored, counters_of, sealer_of, started_as
 from runs.endings import EndError
 from runs.event_buffer import event_buffer
+from runs.failed_saga import failed_saga
 from runs.models import Run, RunStatus
 from runs.tell_start import add_start
 
@@ -32,8 +33,12 @@ def end_run(
     error: EndError,
     answer: str,
     unkept: list[Message],
+    failed_step: str = "",
+    context: dict[str, Any] | None = None,
 ) -> None:
     """End a run whose checkpoint is open. Open marks become unknown, with a late look (ruling 9).
+
+    What a root run did is undone where it was not answered: `context` is for the person that it is handed to.
 
     `unkept` are the messages that its parts do not hold. The parts of a run recorded in full stay: with these
     they are its transcript, and no word is written twice.
@@ -67,6 +72,14 @@ def end_run(
         ),
         late_look_seconds=settings.LIYAGENT.late_look_seconds,
         audit=_ended(status, reason, unsettled=open_calls),
+        saga=failed_saga(
+            checkpoint.run,
+            status=status,
+            error=error,
+            failed_step=failed_step,
+            on_failure=on_failure_of(checkpoint.parts[0]),
+            context=context,
+        ),
         events=checkpoint.events.taken(),
         give_up=checkpoint.give_up,
     )
@@ -115,11 +128,21 @@ def end_unopened(
         transcript=_told_failed(run, reason),
         late_look_seconds=conf.late_look_seconds,
         audit=_ended(status, reason, losses=run.losses),
+        # What its definition says of failures, if it is a workflow's, cannot be read: undone it is in any case.
+        saga=failed_saga(
+            run, status=status, error=error, failed_step="", on_failure={}, context=None
+        ),
         events=events.taken(),
         give_up=lambda: False,
     )
     RUNS_ENDED.of(status.value, error.value or "none").inc()
     _tell_span(run, counters_of(run), status, error, reason=reason)
+
+
+def on_failure_of(start: dict[str, Any]) -> dict[str, Any]:
+    """Return what the workflow of a run says of failures, `{}` for a run that is no workflow's."""
+    pinned: dict[str, Any] = start.get("workflow", {})
+    return dict(pinned.get("definition", {}).get("on_failure", {}))
 
 
 def _tell_span(

@@ -179,7 +179,7 @@ STEP = with_events(
 )
 MARK = "SELECT * FROM liyagent_mark(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b)"
 SETTLE = with_events(
-    "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, %s, %s, EVENTS)"
+    "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, %s, %s, %s, %b, EVENTS)"
 )
 FLUSH = with_events("SELECT * FROM liyagent_flush(%s, %s, %s, %b, %s, %s, %s, EVENTS)")
 RELEASE = with_events("SELECT * FROM liyagent_release(%s, %s, %s, %b, %s, %s, EVENTS)")
@@ -189,7 +189,7 @@ DUE_ALONE = "SELECT * FROM liyagent_due_alone(%s, %s, %s)"
 CLAIM = "SELECT * FROM liyagent_claim(%s, %s, %s, NULL)"
 FINISH = with_events(
     "SELECT * FROM liyagent_finish("
-    "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, EVENTS)"
+    "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, %s, %b, %b, %b, EVENTS)"
 )
 
 
@@ -221,6 +221,22 @@ class Audit:
 
 
 NO_AUDIT = Audit()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SagaRide:
+    """What rides in a commit for the run's saga: facts and sealed pieces, as `sagas/sql/saga.sql` takes them."""
+
+    facts: dict[str, Any] | None = None
+    sealed: tuple[bytes | None, ...] = (None,)
+
+    def values(self) -> tuple[Jsonb | bytes | None, ...]:
+        """Return them in the order of the functions' parameters."""
+        return None if self.facts is None else Jsonb(self.facts), *self.sealed
+
+
+NO_UNDO = SagaRide()
+NO_SAGA = SagaRide(sealed=(None, None, None))
 
 
 def write_step(
@@ -289,12 +305,13 @@ def write_settled(
     outcome: bytes | None,
     late_look_seconds: float | None,
     audit: Audit,
+    undo: SagaRide,
     events: Events,
     give_up: GiveUp,
 ) -> Told:
-    """Keep what a marked call came back with, its audit row and events in one commit. Raises `LostLease`."""
+    """Keep what a marked call came back with, how it is undone, its audit row and events in one commit. Raises `LostLease`."""
     values = (fence.run_id, fence.attempt, fence.sequence, seal, step, index, fate, settlement)
-    rest = (outcome, late_look_seconds, *audit.values(), *events)
+    rest = (outcome, late_look_seconds, *audit.values(), *undo.values(), *events)
     return told_of(ask(SETTLE, (*values, *rest), give_up=give_up), fence)
 
 
@@ -337,12 +354,20 @@ def finish(
     transcript: bytes | None,
     late_look_seconds: float | None,
     audit: Audit,
+    saga: SagaRide,
     events: Events,
     give_up: GiveUp,
 ) -> Told:
-    """End the run: status, transcript, audit and last events in one commit. Raises `LostLease`."""
+    """End the run: status, transcript, audit, what is undone and last events in one commit. Raises `LostLease`."""
     values = (fence.run_id, fence.attempt, fence.sequence, seal, status, reason, error)
-    rest = (*counters.values(), transcript, late_look_seconds, *audit.values(), *events)
+    rest = (
+        *counters.values(),
+        transcript,
+        late_look_seconds,
+        *audit.values(),
+        *saga.values(),
+        *events,
+    )
     return told_of(ask(FINISH, (*values, *rest), give_up=give_up), fence)
 
 

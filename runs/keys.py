@@ -42,6 +42,11 @@ def approved_call_key(approval_id: UUID) -> str:
     return digest(["approved-call", str(approval_id)])
 
 
+def undo_key(*, run_id: UUID, step: int, index: int) -> str:
+    """Return the key that the undo of a write is sent under, however often: from the run and the step (SG-06)."""
+    return digest(["undo", str(run_id), step, index])
+
+
 def fresh_key() -> str:
     """Return a key for a call that nothing identifies: new for each send, never re-sent on (CR-30)."""
     return f"fresh-{secrets.token_hex(24)}"

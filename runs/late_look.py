@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import connection
@@ -12,9 +13,11 @@ from liyagent.gateway.contracts import contracts_for
 from runs import hot
 from runs.checkpoint import sealer_of
 from runs.errors import CheckpointBroken
+from runs.hot import NO_UNDO
 from runs.marks import open_mark
 from runs.models import Call, Run
 from runs.read_back import find_records
+from runs.undo_found import undo_found
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +40,8 @@ WITH looked AS (
         WHERE id = %s AND late_finding = '' AND fate = 'unknown' RETURNING run_id, correlation_id, server, tool, step, index
 )
 SELECT liyagent_audit('agent.call.late_look', 'liyagent', r.mission, l.correlation_id, l.run_id, r.request_id,
-        jsonb_build_object('call', l.server || '/' || l.tool, 'step', l.step, 'index', l.index, 'finding', %s::text))
+        jsonb_build_object('call', l.server || '/' || l.tool, 'step', l.step, 'index', l.index, 'finding', %s::text)),
+        liyagent_found_late(l.correlation_id, l.run_id, l.step, l.index, %s, %s)
     FROM looked l JOIN runs_run r ON r.id = l.run_id
 """
 
@@ -66,7 +70,8 @@ def _look_for(call_id: int, away: set[str]) -> None:
     A server that is `away` is asked once a look, however many wait for it.
     """
     try:
-        finding = _look(Call.objects.get(id=call_id), away)
+        call = Call.objects.get(id=call_id)
+        finding, found = _look(call, away)
     except KeyMissing as error:
         logger.warning("call %s is left to a process that has its key: %s", call_id, error)
     except (ObjectDoesNotExist, LookupError, TypeError, ValueError, RuntimeError):
@@ -74,25 +79,29 @@ def _look_for(call_id: int, away: set[str]) -> None:
     else:
         again = (LOOK_SECONDS, call_id, GIVE_UP_SECONDS)
         if finding != NOT_ASKED or not hot.ask(AGAIN, again, give_up=_never):
-            hot.ask(FOUND_OUT, (finding, call_id, finding), give_up=_never)
+            undo = NO_UNDO
+            if finding == FOUND:
+                undo = undo_found(call, Run.objects.get(id=call.run_id), found)
+            hot.ask(FOUND_OUT, (finding, call_id, finding, *undo.values()), give_up=_never)
 
 
-def _look(call: Call, away: set[str]) -> str:
+def _look(call: Call, away: set[str]) -> tuple[str, Any]:
+    """What came of a look, and the record where there is exactly one."""
     name = f"{call.server}/{call.tool}"
     contract = contracts_for((name,), version=hot.config_version(_never)).get(name)
     if contract is None or contract.reader is None:
-        return NO_READER
+        return NO_READER, None
     try:
         mark = open_mark(sealer_of(Run.objects.get(id=call.run_id)), call)
     except (SealBroken, CheckpointBroken) as error:
         logger.warning("call %s cannot be looked for: %s", call.id, error)
-        return NOT_FOUND
+        return NOT_FOUND, None
     server = contract.reader.tool.partition("/")[0]
     found = None if server in away else find_records(mark.payload, contract.reader)
     if found is None:
         away.add(server)
-        return NOT_ASKED
-    return FOUND if len(found) == 1 else NOT_FOUND
+        return NOT_ASKED, None
+    return (FOUND, found[0]) if len(found) == 1 else (NOT_FOUND, None)
 
 
 def _never() -> bool:

@@ -17,8 +17,10 @@ from runs.authority import refusal_on_resume
 from runs.checkpoint import Stored
 from runs.ending import Ending, HandedBack, MayNotGoOn, failed
 from runs.mind import Mind
+from runs.minds import MIND, MINDS
 from runs.model_mind import ModelMind
 from runs.opening import opened
+from runs.undo_run import is_undo_run
 
 logger = logging.getLogger(__name__)
 
@@ -42,14 +44,18 @@ def carry_run(stored: Stored, carrier: Carrier) -> None:
 
 
 def _mind_of(attempt: Attempt) -> Mind:
+    name = attempt.checkpoint.parts[0].get(MIND)
+    if name is not None:
+        mind: Mind = MINDS[name](attempt)
+        return mind
     return ApprovedMind(attempt) if is_approved_run(attempt.run) else ModelMind(attempt)
 
 
 def _go_on(attempt: Attempt, mind: Mind) -> None:
     """Go on from the last step written."""
     agent, run = attempt.agent(), attempt.run
-    # The run of an approved call goes on with what another was asked.
-    is_resume = run.attempt > 1 or is_approved_run(run)
+    # The run of an approved call goes on with what another was asked. What was done is undone whoever has left since.
+    is_resume = (run.attempt > 1 or is_approved_run(run)) and not is_undo_run(run)
     # A way in is permitted by the agent that was asked there; who hands work down stands within.
     is_below = bool(attempt.chain)
     if is_resume and (refusal := refusal_on_resume(run, agent, is_handed_down=is_below)):

@@ -10,6 +10,7 @@ from liyagent.core.seal import Sealer
 from liyagent.gateway.outcome import Fate, Outcome, Payload
 from runs.errors import CheckpointBroken
 from runs.models import Call, Intent
+from sagas.declare import Declared
 
 BYTES, OUTCOME = "bytes", "outcome"
 
@@ -20,7 +21,8 @@ class SealedMark:
 
     `marked_after` is no later than the row's `marked_at`, by the database's clock as this process knew it. `approval` is
     the id of the request that it is held for, or was approved by, "" for none; `chain` the agents that handed the work
-    down, for a call that a run of its own may have to make.
+    down, for a call that a run of its own may have to make; `undo` how it is undone, None where nobody said;
+    `agent` whose call it is, "" for the run's own.
     """
 
     payload: Payload
@@ -30,6 +32,8 @@ class SealedMark:
     intent: str = Intent.SENDING.value
     approval: str = ""
     chain: tuple[str, ...] = ()
+    undo: Declared | None = None
+    agent: str = ""
 
     def seal(self, sealer: Sealer, *, step: int, index: int) -> bytes:
         """Return it sealed as the mark of that very call."""
@@ -42,6 +46,10 @@ class SealedMark:
             "approval": self.approval,
             "chain": list(self.chain),
         }
+        if self.undo is not None:
+            facts["undo"] = self.undo.as_json()
+        if self.agent:
+            facts["agent"] = self.agent
         return sealer.seal(facts, kind=BYTES, number=place_of(step, index))
 
 
@@ -67,6 +75,8 @@ def open_mark(sealer: Sealer, row: Call) -> SealedMark:
         intent=facts.get("intent", Intent.SENDING.value),
         approval=facts.get("approval", ""),
         chain=tuple(facts.get("chain", ())),
+        undo=Declared.from_json(facts["undo"]) if "undo" in facts else None,
+        agent=facts.get("agent", ""),
     )
     sealed = (mark.payload.server, mark.payload.tool, mark.payload.key, mark.has_identity)
     if (*sealed, mark.key_window_seconds, mark.intent, mark.approval) != _columns(row):

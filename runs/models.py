@@ -8,6 +8,8 @@ from django.db.models import Q
 from liyagent.agents.models import Recording
 
 CHECKPOINT_FORMAT = 1
+# Of runs that a release before these did not know how to carry: workflows and compensations (ruling 14).
+MINDED_FORMAT = 2
 ROOT_LOOP = "root"
 
 
@@ -41,13 +43,14 @@ class Run(models.Model):
     `error` is the code of why it ended otherwise than answered; `cost_micros` millionths of the price file's unit.
     `settle_after` is when an unkeyed write in doubt may be read back; `not_before` when a queued run
     may be taken. `is_written_ahead`: its steps are stored before they are acted on (CR-07). `continues`: the ended
-    run that it goes on from, because a person asked for it. `seal` closes over steps, parts, last tag and open marks (ruling 15).
+    run that it goes on from, because a person asked for it. `workflow`: the one that it is a run of, "" for an agent's. `seal` closes over steps, parts, last tag and open marks (ruling 15).
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
     correlation_id = models.UUIDField()
     parent_id = models.UUIDField(null=True, blank=True)
     loop = models.CharField(max_length=64, default=ROOT_LOOP)
+    workflow = models.CharField(max_length=80, blank=True, db_default="", default="")
     agent_key = models.CharField(max_length=80)
     agent_version = models.PositiveIntegerField()
     entry = models.CharField(max_length=40)
@@ -140,6 +143,11 @@ class Run(models.Model):
                 fields=["continues", "-id"],
                 name="runs_continuations",
                 condition=Q(continues__isnull=False),
+            ),
+            models.Index(
+                fields=["workflow", "-created_at", "-id"],
+                name="runs_of_workflow",
+                condition=~Q(workflow=""),
             ),
             models.Index(fields=["mission", "-created_at", "-id"], name="runs_of_mission"),
             models.Index(

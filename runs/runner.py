@@ -23,14 +23,14 @@ from runs.attempt import Carrier
 from runs.checkpoint import keyring, load
 from runs.errors import LostLease
 from runs.loop import carry_run
-from runs.models import CHECKPOINT_FORMAT
+from runs.models import CHECKPOINT_FORMAT, MINDED_FORMAT
 from runs.recovery import claimed, taken
 from runs.stamp import stamp_of
 from runs.wake import QUEUED
 
 logger = logging.getLogger(__name__)
 
-FORMATS = (CHECKPOINT_FORMAT,)
+FORMATS = (CHECKPOINT_FORMAT, MINDED_FORMAT)
 HAND_OVER_SECONDS = 5
 AGAIN_SECONDS = 0.5
 

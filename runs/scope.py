@@ -41,7 +41,10 @@ from runs.keys import fresh_key, has_identity, intent_digest, step_key
 from runs.marks import SealedMark, open_mark, open_outcome, seal_outcome
 from runs.models import Call as MarkedCall
 from runs.read_back import read_back
+from runs.undo_ride import OF_UNKNOWN, tell_registered, undo_ride
+from sagas.declare import Declared, declare
 
+LEFT_SOMETHING = frozenset({Fate.DONE, Fate.UNKNOWN})
 WENT_WRONG = frozenset({Fate.FAILED, Fate.UNKNOWN})
 MOST_RESENDS = 3
 READ_BACK_PAUSES_PER_LEASE = 8
@@ -76,6 +79,16 @@ class RunScope(Scope):
         # Until when, on this process's clock, a call's key certainly stands for it at its vendor (ruling 21).
         self.resend_until: dict[int, float] = {}
         self.deadlines: dict[int, float] = {}
+        # How each call that was marked is undone, as its mark keeps it.
+        self.undos: dict[int, Declared | None] = {}
+
+    def declare(self, call: Call) -> Declared | None:
+        """Return how the agent's map says that this write is undone, None where it says nothing (SG-02)."""
+        agent = agent_now(self.checkpoint.acting, config=self.checkpoint.config)
+        undo = agent.compensations.get(call.name) if agent is not None else None
+        if undo is None:
+            return None
+        return declare(undo, server=call.server, own="result", scope={"args": call.args})
 
     def step_key(self, call: Call) -> str:
         """Return the stable key where the provider's id is an identity, else a fresh one for this send."""
@@ -123,6 +136,7 @@ class RunScope(Scope):
             has_identity=self._has_identity(call),
             key_window_seconds=call.contract.key_window_seconds if call.contract else 0,
             marked_after=made_after or checkpoint.database_time(),
+            undo=self.undos.setdefault(call.index, self.declare(call)),
         )
         self.resend_until.setdefault(call.index, boottime() + sealed.key_window_seconds / 2)
         marked = hot.write_mark(
@@ -235,6 +249,7 @@ class RunScope(Scope):
                 settings.LIYAGENT.late_look_seconds if outcome.fate is Fate.UNKNOWN else None
             ),
             audit=self._audit(call, outcome) if in_doubt else hot.NO_AUDIT,
+            undo=self._undo(call, outcome),
             events=checkpoint.events.taken(),
             give_up=checkpoint.give_up,
         )
@@ -268,7 +283,9 @@ class RunScope(Scope):
 
     def payload_of(self, row: MarkedCall) -> Payload:
         """Return the marked bytes, exactly: a re-send is never masked, filed or keyed anew (ruling 9)."""
-        return open_mark(self.checkpoint.sealer, row).payload
+        mark = open_mark(self.checkpoint.sealer, row)
+        self.undos[row.index] = mark.undo
+        return mark.payload
 
     def outcome_of(self, row: MarkedCall) -> Outcome:
         """Return what a settled call came back with."""
@@ -369,6 +386,25 @@ class RunScope(Scope):
         )
         if outcome.fate in WENT_WRONG:
             told.fail(outcome.fate.value)
+
+    def _undo(self, call: Call, outcome: Outcome) -> hot.SagaRide:
+        """How the write is undone, fixed now that it took effect; told in the same commit (SG-03)."""
+        declared, run = self.undos.get(call.index), self.checkpoint.run
+        if declared is None or outcome.fate not in LEFT_SOMETHING:
+            return hot.NO_UNDO
+        if outcome.fate is Fate.UNKNOWN:
+            return OF_UNKNOWN
+        ride = undo_ride(
+            declared,
+            outcome.result,
+            run_id=run.id,
+            agent=self.checkpoint.acting,
+            step=self.step,
+            index=call.index,
+            chain=chain_of(self.checkpoint),
+        )
+        tell_registered(self.checkpoint.events, ride, step=self.step, call=call)
+        return ride
 
     def _audit(self, call: Call, outcome: Outcome) -> hot.Audit:
         detail = {

@@ -27,14 +27,16 @@ from runs.errors import (
     NoReader,
 )
 from runs.event_buffer import event_buffer
+from runs.hot import NO_UNDO
 from runs.late_look import FOUND
 from runs.marks import open_mark, seal_outcome
 from runs.models import Call, Intent, Run, RunStatus
+from runs.undo_found import undo_found
 
 BY_PERSON = "by_person"
 SETTLE = (
     "SELECT was, withdrawn, waiting FROM liyagent_settle_by_person("
-    "%s, %s, %s, %s, %s, %s, %s::text[], %s::text[])"
+    "%s, %s, %s, %s, %s, %s, %s::jsonb, %s, %s::text[], %s::text[])"
 )
 LOOK = "SELECT finding FROM liyagent_look_again(%s)"
 MOST_ID = (1 << 63) - 1
@@ -165,7 +167,10 @@ def _settle(
 ) -> Said:
     reason = _checked(reason)
     kinds, contents = _event(call, run, outcome, actor)
-    values = [call.id, outcome.fate.value, sealed, run.key_id, actor, reason, kinds, contents]
+    undo = undo_found(call, run, outcome.result, is_known=outcome.result != NO_RESULT)
+    is_done = outcome.fate is Fate.DONE
+    values = [call.id, outcome.fate.value, sealed, run.key_id, actor, reason]
+    values += [*(undo if is_done else NO_UNDO).values(), kinds, contents]
     with transaction.atomic(durable=True):
         rows = _ask(SETTLE, values)
         if not rows:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from runs import hot
 from runs.checkpoint import Checkpoint
 from runs.ending import HandedBack
 
+PAUSE = hot.with_events("SELECT * FROM liyagent_pause(%s, %s, %s, %b, %s, %s, EVENTS)")
 WAIT = hot.with_events("SELECT * FROM liyagent_wait(%s, %s, %s, %b, %s, EVENTS)")
 
 
@@ -17,6 +20,20 @@ def go_on_waiting(checkpoint: Checkpoint, *, wakes: int) -> HandedBack:
     fence = checkpoint.next_fence()
     values = (fence.run_id, fence.attempt, fence.sequence, checkpoint.head_seal(), wakes)
     rows = hot.ask(WAIT, (*values, *checkpoint.events.taken()), give_up=checkpoint.give_up)
+    hot.told_of(rows, fence)
+    return HandedBack()
+
+
+def pause(
+    checkpoint: Checkpoint, *, until: datetime | None, wakes: int | None = None
+) -> HandedBack:
+    """Put a run to rest until a time, or until it is woken (`until` is None), or whichever comes first; return what ends its attempt.
+
+    `wakes` was read before what it waits for was looked at, None where nobody wakes it. Raises `LostLease`.
+    """
+    fence = checkpoint.next_fence()
+    values = (fence.run_id, fence.attempt, fence.sequence, checkpoint.head_seal(), wakes, until)
+    rows = hot.ask(PAUSE, (*values, *checkpoint.events.taken()), give_up=checkpoint.give_up)
     hot.told_of(rows, fence)
     return HandedBack()
 

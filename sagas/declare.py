@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from liyagent.agents.compensations import LONGEST_SERVER, LONGEST_TOOL, undo_tool
 from liyagent.core.errors import BadInput, LiyagentError
 from liyagent.core.plain import MOST_DEPTH, NotStorable, clean_text, to_plain
 from liyagent.core.templates import MissingPath, lookup, paths_of, render_by
 
-NAMES = frozenset({"server", "tool", "args"})
-LONGEST_SERVER, LONGEST_TOOL = 80, 200
 LONGEST_MISSING = 500
 # Of the template with what it reads, and of the arguments it is filled to: what a tool answers (1 MiB) and as much again
 # of the input fit, and a mark stays small enough to be written ahead.
@@ -72,7 +71,7 @@ def declare(
     """
     at, tool = _shown(undo, server)
     try:
-        at, tool = _named(undo, server)
+        at, tool = undo_tool(undo, server)
         args = _bounded(undo.get("args", {}), "args of the undo is")
         if not isinstance(args, dict):
             raise BadInput(f"args of the undo is {type(args).__name__}; an object is wanted")
@@ -107,23 +106,6 @@ def resolve(declared: Declared, result: Any, *, is_known: bool = True) -> Resolv
     except LiyagentError as error:
         return Resolved(server=declared.server, tool=declared.tool, missing=_said(error))
     return Resolved(server=declared.server, tool=declared.tool, args=args)
-
-
-def _named(undo: Mapping[str, Any], server: str) -> tuple[str, str]:
-    """Server and tool of an undo. Raises `BadInput`."""
-    if not isinstance(undo, Mapping):
-        raise BadInput(f"the undo is {type(undo).__name__}; an object with tool and args is wanted")
-    if odd := sorted(str(name)[:LONGEST_SERVER] for name in set(undo) - NAMES):
-        raise BadInput(f"the undo has {odd[0]!r}; it takes {', '.join(sorted(NAMES))}")
-    at, tool = undo.get("server", ""), undo.get("tool")
-    if isinstance(tool, str) and not at and "/" in tool:
-        at, _, tool = tool.partition("/")
-    at = at or server
-    for name, value, longest in (("server", at, LONGEST_SERVER), ("tool", tool, LONGEST_TOOL)):
-        is_name = isinstance(value, str) and 1 <= len(value) <= longest
-        if not is_name or clean_text(value) != value:
-            raise BadInput(f"{name} of the undo wants text of 1 to {longest} characters")
-    return at, tool
 
 
 def _shown(undo: Any, server: str) -> tuple[str, str]:

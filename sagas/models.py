@@ -94,7 +94,8 @@ class Undo(models.Model):
 
     `of_server`/`of_tool` is the write, call `index` of step `step` of run `run_id`. `order` counts within the saga: undone
     from the highest down. `key` is the step key that it is sent under, from the run and the step (SG-06). `tries` counts
-    its sendings; `approval` is the request that it is held for; `outcome` says, sealed, what was answered last.
+    its sendings in the last round; `approval` is the request that it is held for; `outcome` says, sealed, what was answered last; `note` what
+    we say of it ourselves.
     """
 
     saga_id = models.UUIDField()
@@ -114,6 +115,7 @@ class Undo(models.Model):
     tries = models.IntegerField(default=0)
     approval = models.UUIDField(null=True, blank=True)
     outcome = models.BinaryField(null=True, blank=True)
+    note = models.CharField(max_length=500, blank=True, default="")
     registered_at = models.DateTimeField()
     settled_at = models.DateTimeField(null=True, blank=True)
 

@@ -83,6 +83,8 @@ class Conf:
     answer_seconds: float
     run_events_enabled: bool
     run_events_retention_days: int
+    saga_handoff: str
+    undo_backoff_seconds: float
     log_level: str
     metrics_token: str
     roots: RootsConf
@@ -150,6 +152,12 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         run_events_enabled=_flag(env, "TICKETIQ_RUN_EVENTS_ENABLED", default=True),
         run_events_retention_days=_whole(
             env, "TICKETIQ_RUN_EVENTS_RETENTION_DAYS", default=365, low=0, high=36_500
+        ),
+        saga_handoff=_choice(
+            env, "TICKETIQ_SAGA_HANDOFF", default="approval", of=("approval", "ticket", "none")
+        ),
+        undo_backoff_seconds=_number(
+            env, "LIYAGENT_UNDO_BACKOFF_SECONDS", default=2, low=0, high=3600
         ),
         log_level=_choice(
             env, "LIYAGENT_LOG_LEVEL", default="INFO", of=("DEBUG", "INFO", "WARNING", "ERROR")

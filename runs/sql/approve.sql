@@ -21,12 +21,13 @@ BEGIN
     IF FOUND THEN
         UPDATE approvals_approval a SET status = 'stale', settled_reason = p_stale_reason
             WHERE a.id = p_replaces AND a.status IN ('pending', 'approved');
+        UPDATE sagas_undo u SET approval = p_approval WHERE u.approval = p_replaces AND u.fate = 'held';
         INSERT INTO approvals_approval (id, kind, status, run_id, correlation_id, step, index, run_waits, mission,
                 agent_key, entry, requested_by, run_as, server, tool, gate, held_reason, digest, policy_fingerprint,
                 ceiling, ceiling_digest, sealed, key_id, replaces, created_at, expires_at, remind_at, decided_by,
                 decision_reason, settled_reason)
             VALUES (p_approval, 'call', 'pending', p_run, v.correlation_id, p_step, p_index, p_waits, v.mission,
-                v.agent_key, v.entry, v.started_by, p_request->>'run_as', p_request->>'server', p_request->>'tool',
+                p_request->>'agent', v.entry, v.started_by, p_request->>'run_as', p_request->>'server', p_request->>'tool',
                 p_request->>'gate', p_request->>'reason', p_request->>'digest', p_request->>'policy_fingerprint',
                 p_request->'ceiling', p_request->>'ceiling_digest', p_words, p_request->>'key_id', p_replaces, v_now,
                 v_now + make_interval(secs => p_expiry_seconds), v_now + make_interval(secs => NULLIF(p_remind_seconds, 0)), '',
@@ -48,6 +49,11 @@ BEGIN
                 WHERE runs_call.fate = '' AND runs_call.intent = 'held';
         IF NOT FOUND THEN
             RAISE EXCEPTION 'call % of step % of run % is settled or was sent: not held', p_index, p_step, p_run;
+        END IF;
+        -- An undo is held in the same commit: whoever decides at once finds it so (SG-07).
+        IF p_request ? 'undo' THEN
+            PERFORM liyagent_undo_came(u.id, 'held', u.tries + 1, p_approval, NULL, p_request->>'reason')
+                FROM sagas_undo u WHERE u.key = p_request->>'undo';
         END IF;
         PERFORM liyagent_audit('agent.approval.requested', 'agent:' || v.agent_key, v.mission, v.correlation_id,
             p_run, v.request_id, p_request - 'ceiling' || jsonb_build_object('approval', p_approval));
@@ -84,11 +90,39 @@ BEGIN
     END IF;
 END $$;
 
--- Wake a run: what it waits for has come. Counted whatever its status, so that one about to sleep does not.
+-- Rest until a time, or until woken, or whichever comes first: a CASE on the head alone, as `liyagent_wait`. One that rests
+-- until a time is queued for then. `p_wakes` is NULL where nobody wakes it; a stop is not slept through.
+CREATE FUNCTION liyagent_pause(
+    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_wakes int, p_until timestamptz, p_kinds text[],
+    p_contents text[]
+) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
+DECLARE v record;
+BEGIN
+    UPDATE runs_run r SET sequence = p_sequence, seal = p_seal, holder = NULL,
+            status = CASE WHEN r.stop_requested OR r.wakes <> COALESCE(p_wakes, r.wakes) OR p_until IS NOT NULL
+                THEN 'queued' ELSE 'waiting' END,
+            not_before = CASE WHEN r.stop_requested OR r.wakes <> COALESCE(p_wakes, r.wakes) THEN NULL ELSE p_until END
+        WHERE r.id = p_run AND r.attempt = p_attempt AND r.status = 'running' AND r.sequence = p_sequence - 1
+        RETURNING r.* INTO v;
+    IF FOUND THEN
+        PERFORM liyagent_flush_events(
+            p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
+        IF v.status = 'queued' AND v.not_before IS NULL THEN PERFORM liyagent_notify_queued(); END IF;
+        RETURN QUERY SELECT v.stop_requested, liyagent_config_version();
+    ELSE
+        RETURN QUERY SELECT r.stop_requested, liyagent_config_version() FROM runs_run r
+            WHERE r.id = p_run AND r.attempt = p_attempt AND r.sequence = p_sequence
+                AND r.status IN ('waiting', 'queued');
+    END IF;
+END $$;
+
+-- Wake a run: what it waits for has come. Counted whatever its status, so that one about to sleep does not; one that rests
+-- until a time is taken at once.
 CREATE FUNCTION liyagent_wake(p_run uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE runs_run r SET wakes = r.wakes + 1,
-            status = CASE r.status WHEN 'waiting' THEN 'queued' ELSE r.status END
+            status = CASE r.status WHEN 'waiting' THEN 'queued' ELSE r.status END,
+            not_before = CASE r.status WHEN 'queued' THEN NULL ELSE r.not_before END
         WHERE r.id = p_run AND r.ended_at IS NULL;
     IF FOUND THEN PERFORM liyagent_notify_queued(); END IF;
 END $$;
@@ -119,6 +153,10 @@ BEGIN
     IF v_head.id IS NOT NULL AND p_tells THEN
         PERFORM liyagent_flush_events(v_run, v.correlation_id, v.mission, v_head.recording, v_head.events_missing,
             ARRAY['approval.decided'], ARRAY[CASE p_line WHEN '' THEN liyagent_decided_content(v) ELSE p_line END]);
+    END IF;
+    IF p_status <> 'approved' THEN
+        PERFORM liyagent_undo_not_made(p_approval,
+            CASE p_status WHEN 'expired' THEN 'nobody decided about it in time' ELSE p_status || ' by ' || p_by || ': ' || p_reason END);
     END IF;
     RETURN QUERY SELECT v.run_id, v.run_waits;
 END $$;

@@ -9,8 +9,8 @@
 -- Before the mark's own deadline nobody knows that it did not: a process that stalls may still send (`tests/model/in_flight.pml`).
 -- One that was proven dead has no row any more.
 CREATE FUNCTION liyagent_settle_by_person(
-    p_call bigint, p_fate text, p_outcome bytea, p_key_id text, p_by text, p_reason text, p_kinds text[],
-    p_contents text[]
+    p_call bigint, p_fate text, p_outcome bytea, p_key_id text, p_by text, p_reason text, p_undo jsonb, p_undo_sealed bytea,
+    p_kinds text[], p_contents text[]
 ) RETURNS TABLE (was jsonb, withdrawn uuid[], waiting uuid[]) LANGUAGE plpgsql AS $$
 DECLARE
     v_call runs_call; v_head runs_run; v_runs uuid[]; v_held uuid[]; v_one uuid; v_told text;
@@ -38,6 +38,13 @@ BEGIN
     IF NOT FOUND THEN RETURN; END IF;
     PERFORM liyagent_flush_events(v_head.id, v_call.correlation_id, v_head.mission, v_head.recording,
         v_head.events_missing, p_kinds, p_contents);
+    -- One of its undos is settled by that, or what it did is owed to be undone from now on.
+    PERFORM liyagent_undo_found(v_call.run_id, v_call.step, v_call.index, CASE p_fate WHEN 'done' THEN 'done' ELSE 'owed' END,
+        left(p_by || ' said so: ' || p_reason, 500));
+    IF p_undo ? 'key' THEN
+        PERFORM liyagent_register_undo(v_call.correlation_id, v_call.run_id, v_call.step, v_call.index, p_undo, p_undo_sealed);
+    END IF;
+    PERFORM liyagent_judge_saga(v_call.correlation_id);
     IF p_fate = 'done' THEN
         v_told := left(format('call %s, the same as this one, happened: %s', p_call, p_reason), 500);
         FOREACH v_one IN ARRAY v_held LOOP

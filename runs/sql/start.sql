@@ -8,7 +8,7 @@ CREATE FUNCTION liyagent_start(
     p_mission text, p_request text, p_started_by text, p_recording text, p_format smallint, p_key_id text,
     p_seal bytea, p_sealed bytea, p_genesis bytea, p_detail jsonb, p_acted jsonb, p_config bigint, p_start_key text,
     p_body_digest text, p_written_ahead boolean DEFAULT true,
-    p_continues uuid DEFAULT NULL, p_address text DEFAULT ''
+    p_continues uuid DEFAULT NULL, p_address text DEFAULT '', p_workflow text DEFAULT ''
 ) RETURNS TABLE (is_new boolean, config bigint, run uuid, correlation uuid, digest text) LANGUAGE plpgsql AS $$
 DECLARE v_now timestamptz := liyagent_now(); v_config bigint := liyagent_config_version(); v_detail jsonb;
 BEGIN
@@ -34,11 +34,11 @@ BEGIN
     INSERT INTO runs_run (id, correlation_id, parent_id, loop, agent_key, agent_version, entry, mission, request_id,
             started_by, recording, status, reason, format, key_id, attempt, losses, last_loss, handovers,
             resumes_recorded, sequence, wakes, events_missing, timeline, model_steps, calls_made, input_tokens,
-            output_tokens, parts, seal, stop_requested, stopped_by, created_at, is_written_ahead, continues)
+            output_tokens, parts, seal, stop_requested, stopped_by, created_at, is_written_ahead, continues, workflow)
         VALUES (p_run, p_correlation, p_parent, p_loop, p_agent, p_agent_version, p_entry, p_mission, p_request,
             p_started_by, p_recording, 'queued', '', p_format, p_key_id, 0, 0, '', 0,
             0, 0, 0, 0, 0, 0, 0, 0,
-            0, 1, p_seal, false, '', v_now, p_written_ahead, p_continues)
+            0, 1, p_seal, false, '', v_now, p_written_ahead, p_continues, p_workflow)
         -- On any index: named alone, the id would leave two that start the same run at once to collide on their loop.
         ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN

@@ -125,23 +125,31 @@ BEGIN
             AND c.attempt = p_attempt AND c.fate = '';
 END $$;
 
--- What a marked write came back with, kept in the commit that tells of it (ruling 17).
+-- What a marked write came back with, kept in the commit that tells of it (ruling 17), with how it is undone: `p_undo` NULL
+-- where nothing was declared (sagas/sql/saga.sql). An undo that a person let out is settled as such in the same commit.
 CREATE FUNCTION liyagent_settle(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_step int, p_index int, p_fate text,
     p_settlement text, p_outcome bytea, p_late_look_seconds double precision, p_action text, p_detail jsonb,
-    p_kinds text[], p_contents text[]
+    p_undo jsonb, p_undo_sealed bytea, p_kinds text[], p_contents text[]
 ) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
 DECLARE v record;
 BEGIN
     UPDATE runs_run SET sequence = p_sequence, seal = p_seal
         WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1
-        RETURNING correlation_id, mission, recording, events_missing, stop_requested, agent_key, request_id INTO v;
+        RETURNING correlation_id, mission, recording, events_missing, stop_requested, agent_key, request_id, loop AS own_loop
+        INTO v;
     IF FOUND THEN
         UPDATE runs_call SET fate = p_fate, settlement = p_settlement, outcome = p_outcome,
                 settled_at = liyagent_now(), late_look_at = liyagent_now() + make_interval(secs => p_late_look_seconds)
             WHERE run_id = p_run AND step = p_step AND index = p_index AND fate = '';
         IF NOT FOUND THEN
             RAISE EXCEPTION 'call % of step % of run % is not open: not settled', p_index, p_step, p_run;
+        END IF;
+        IF p_undo IS NOT NULL THEN
+            PERFORM liyagent_register_undo(v.correlation_id, p_run, p_step, p_index, p_undo, p_undo_sealed);
+        END IF;
+        IF v.own_loop LIKE 'approved:%' THEN
+            PERFORM liyagent_undo_found(p_run, p_step, p_index, CASE p_fate WHEN 'refused' THEN 'failed' ELSE p_fate END, '');
         END IF;
         IF p_action <> '' THEN
             PERFORM liyagent_audit(p_action, 'agent:' || v.agent_key, v.mission, v.correlation_id, p_run,
@@ -183,11 +191,13 @@ END $$;
 
 -- The end, in one commit: status, transcript, audit, last events; open marks become unknown with a late look
 -- (ruling 9), those that were held stay held, and what the run waits for is withdrawn, and told so. Parts go, but those of
--- a run recorded in full: they are its transcript. A task that was refused is not kept at all.
+-- a run recorded in full: they are its transcript. A task that was refused is not kept at all. `p_saga` says how a root
+-- run's writes are undone, where it ended otherwise than answered; NULL for any other.
 CREATE FUNCTION liyagent_finish(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_status text, p_reason text, p_error text,
     p_steps int, p_calls int, p_input_tokens bigint, p_output_tokens bigint, p_cost bigint, p_transcript bytea,
-    p_late_look_seconds double precision, p_action text, p_detail jsonb, p_kinds text[], p_contents text[]
+    p_late_look_seconds double precision, p_action text, p_detail jsonb, p_saga jsonb, p_context bytea,
+    p_undo_seal bytea, p_undo_start bytea, p_kinds text[], p_contents text[]
 ) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
 DECLARE v record; v_parent uuid; v_withdrawn text[];
 BEGIN
@@ -212,8 +222,9 @@ BEGIN
         END IF;
         -- What became of work that was handed down stands in the child's own run: nothing of it is unknown.
         UPDATE runs_call SET settlement = 'run_ended', settled_at = liyagent_now(),
-                fate = CASE WHEN intent = 'held' THEN 'held' WHEN server = 'agents' THEN 'failed' ELSE 'unknown' END,
-                late_look_at = CASE WHEN intent = 'sending' AND server <> 'agents'
+                fate = CASE WHEN intent = 'held' THEN 'held' WHEN server IN ('agents', 'workflow') THEN 'failed'
+                    ELSE 'unknown' END,
+                late_look_at = CASE WHEN intent = 'sending' AND server NOT IN ('agents', 'workflow')
                     THEN liyagent_now() + make_interval(secs => p_late_look_seconds) END
             WHERE run_id = p_run AND fate = '';
         IF v_parent IS NOT NULL THEN PERFORM liyagent_wake(v_parent); END IF;
@@ -226,6 +237,8 @@ BEGIN
         END IF;
         PERFORM liyagent_flush_events(
             p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
+        PERFORM liyagent_end_saga(p_run, v.correlation_id, v.own_loop, p_status, p_reason, p_saga, p_context, p_undo_seal,
+            p_undo_start);
         RETURN QUERY SELECT v.stop_requested, liyagent_config_version();
     ELSE
         RETURN QUERY SELECT stop_requested, liyagent_config_version() FROM runs_run

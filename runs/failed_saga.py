@@ -1,0 +1,72 @@
+"""What becomes of the writes of a root run that ends otherwise than answered, as it rides in that very commit (SG-05, ruling 43)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from runs.checkpoint import keyring
+from runs.endings import EndError
+from runs.hot import NO_SAGA, SagaRide
+from runs.models import Run, RunStatus
+from runs.undo_ride import FORMAT
+from runs.undo_run import undo_child
+
+CONTEXT = "saga-context"
+FAILED, STOPPED, REJECTED, CAP = "failed", "stopped", "rejected", "cap"
+# A person's word, or a cap: the writes are undone unless `on_stop` is `keep`.
+BY_WORD = frozenset({STOPPED, REJECTED, CAP})
+# A person said so: where nothing was registered there is nothing to hand to another.
+BY_PERSON = frozenset({STOPPED, REJECTED})
+
+
+def failed_saga(
+    run: Run,
+    *,
+    status: RunStatus,
+    error: EndError,
+    failed_step: str,
+    on_failure: dict[str, Any],
+    context: dict[str, Any] | None,
+) -> SagaRide:
+    """Return what the end of a run sets going: nothing but for a root that was not answered.
+
+    `on_failure` is the workflow's own, `{}` for an agent's run. `context` is what a person will want to know, None where it
+    cannot be told. The run that undoes is made here, and started only if the commit finds that something is owed.
+    """
+    if status is RunStatus.ANSWERED or run.id != run.correlation_id:
+        return NO_SAGA
+    cause = cause_of(status, error)
+    keeps = cause in BY_WORD and on_failure.get("on_stop") == "keep"
+    compensate = bool(on_failure.get("compensate", True)) and not keeps
+    handoff = on_failure.get("handoff") or settings.LIYAGENT.saga_handoff
+    is_asked = on_failure.get("handoff", "none") != "none" or not on_failure.get("compensate", True)
+    child, seal, start = undo_child(run, round_number=1)
+    facts = {
+        "cause": cause,
+        "failed_step": failed_step,
+        "compensate": compensate,
+        "handoff": "none" if keeps and cause in BY_PERSON else handoff,
+        "always": is_asked and cause not in BY_PERSON,
+        "key_id": keyring().newest,
+        "child": child,
+    }
+    return SagaRide(facts=facts, sealed=(_sealed(run, context), seal, start))
+
+
+def cause_of(status: RunStatus, error: EndError) -> str:
+    """Return why a run's writes are undone: `failed`, `stopped`, `rejected` or `cap`."""
+    if status is RunStatus.STOPPED:
+        return STOPPED
+    if error is EndError.REJECTED:
+        return REJECTED
+    return CAP if error.value.startswith("cap.") else FAILED
+
+
+def _sealed(run: Run, context: dict[str, Any] | None) -> bytes | None:
+    if context is None:
+        return None
+    ring = keyring()
+    sealer = ring.sealer(key_id=ring.newest, run_id=run.id, format_number=FORMAT)
+    return sealer.seal(context, kind=CONTEXT, number=0)
