@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from liyagent.agents.compensations import suggested_undos
 from liyagent.agents.containment import (
     contain_agent,
     contain_all,
@@ -26,6 +27,7 @@ from liyagent.agents.fields import CHECKS, DEFAULTS, problems_of
 from liyagent.agents.models import Agent, AgentVersion
 from liyagent.core.console import NothingToSay, ReasonForm, VerbAdmin, action, json_field
 from liyagent.core.errors import LiyagentError
+from liyagent.core.json_path import json_path
 from liyagent.core.moments import when
 from liyagent.core.pills import BAD, GOOD, WARN, pill
 from liyagent.core.tables import cell, visible
@@ -40,7 +42,7 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "Model",
         ("provider", "model", "base_url", "api_key_env", "model_timeout_seconds", "max_answer_tokens", "is_streaming", "instructions"),
     ),
-    ("Tools and writes", ("tool_patterns", "write_posture", "may_wait")),
+    ("Tools and writes", ("tool_patterns", "write_posture", "may_wait", "compensations")),
     ("Bounds of a run", ("max_steps", "max_calls", "max_tokens", "max_seconds")),
     ("Words and checks", ("recording", "guardrails", "hooks")),
 )  # fmt: skip
@@ -52,6 +54,10 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "tool_patterns": (
         "The tools it is offered, by server and name; an empty list offers none.",
         ["jira/create_issue", "servicenow/*"],
+    ),
+    "compensations": (
+        "How its own writes are undone when a run of it fails, by the tool that made them; an undo reads args and result of the write.",
+        {"jira/create_issue": {"tool": "delete_issue", "args": {"key": "{{ result.key }}"}}},
     ),
     "guardrails": (
         "What may not go into its model, and what may not come out of it. Kinds of checks: length, pattern, personal_data.",
@@ -78,6 +84,13 @@ class AgentForm(forms.ModelForm[Agent]):
             for name, (told, example) in EXAMPLES.items()
         }
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Beside its help, the map of undos tells what contracts suggest for the tools that it has."""
+        super().__init__(*args, **kwargs)
+        field = self.fields.get("compensations")
+        if field is not None and (told := suggestions_for(self.instance)):
+            field.help_text = format_html("{}<br>{}", field.help_text, told)
+
     def definition(self) -> dict[str, Any]:
         """Return what the form holds as a definition; a key once given stays."""
         key = {"key": self.instance.key} if self.instance.pk else {}
@@ -88,9 +101,12 @@ class AgentForm(forms.ModelForm[Agent]):
         for name, value in self.cleaned_data.items():
             if value is None and name in DEFAULTS:
                 self.cleaned_data[name] = deepcopy(DEFAULTS[name])
-        for name, problem in problems_of(self.definition())[1].items():
-            if name not in self.errors:
-                self.add_error(name if name in self.fields else None, problem)
+        refused = set(self.errors)
+        for place, problem in problems_of(self.definition())[1].items():
+            name = str(place[0])
+            told = f"{json_path(place)} {problem}" if len(place) > 1 else problem
+            if name not in refused:
+                self.add_error(name if name in self.fields else None, told)
         return self.cleaned_data
 
 
@@ -328,6 +344,13 @@ class AgentAdmin(VerbAdmin):
             hidden=[] if is_one else chosen,
             extra={"heads": ("Agent", "Name", "State now")},
         )
+
+
+def suggestions_for(agent: Agent) -> str:
+    """Return the undos that contracts suggest and the agent's map does not have, as JSON to paste; "" where none."""
+    undos = suggested_undos(agent.tool_patterns) if agent.pk else {}
+    left = {name: it for name, it in undos.items() if name not in agent.compensations}
+    return f"Contracts of its tools suggest: {visible(json.dumps(left, ensure_ascii=False))}" if left else ""  # fmt: skip
 
 
 def versions_of(agent: Agent) -> SafeString:

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from liyagent.access.permissions import VIEW_AGENT, holds
 from liyagent.access.views import GuardedView
 from liyagent.agents.containment import contain_agent, release_agent
-from liyagent.agents.definitions import replace_agent
+from liyagent.agents.definitions import replace_agent, save_compensations
 from liyagent.agents.errors import AgentInvalid
 from liyagent.agents.listing import (
     find_agent,
@@ -26,12 +26,15 @@ from liyagent.agents.serializers import (
     AgentInput,
     AgentPage,
     AgentSerializer,
+    CompensationsInput,
+    CompensationsSerializer,
     ContainInput,
     VersionPage,
     VersionSerializer,
 )
 from liyagent.core.bodies import once_each
 from liyagent.core.errors import BadInput
+from liyagent.core.files import Place
 from liyagent.core.paging import MOST_PAGE, next_link
 
 ADD_AGENT = "agents.add_agent"
@@ -94,6 +97,32 @@ class AgentOne(GuardedView):
         return Response(AgentSerializer(saved).data, status=status)
 
 
+class AgentCompensations(GuardedView):
+    """`GET` and `PUT /api/agents/{key}/compensations`: how its own writes are undone (SG-02)."""
+
+    needs = {"GET": (VIEW_AGENT,), "PUT": (CHANGE_AGENT,)}
+
+    @extend_schema(
+        summary="Show how an agent's writes are undone", responses=CompensationsSerializer
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """Show the map as it stands."""
+        return Response(_undos(find_agent(key)))
+
+    @extend_schema(
+        summary="Say how an agent's writes are undone",
+        request=CompensationsInput,
+        responses=CompensationsSerializer,
+    )
+    def put(self, request: Request, key: str) -> Response:
+        """Set the map, all of it or nothing; a tool that it does not name is not undone."""
+        compensations, expected = _compensations(request.data)
+        saved = save_compensations(
+            key, compensations, expected_version=expected, actor=request.user.get_username()
+        )
+        return Response(_undos(saved))
+
+
 class AgentVersions(GuardedView):
     """`GET /api/agents/{key}/versions`: newest first."""
 
@@ -151,6 +180,32 @@ class AgentRelease(GuardedView):
         return Response(AgentSerializer(find_agent(key)).data)
 
 
+def _undos(agent: Agent) -> dict[str, Any]:
+    return {
+        "agent": agent.key,
+        "version": agent.version,
+        "compensations": agent.compensations,
+    }
+
+
+def _compensations(body: Any) -> tuple[Any, int | None]:
+    """Return the map that a body holds, and the version it expects. Raises `BadInput`, `AgentInvalid`."""
+    if not isinstance(body, dict) or "compensations" not in body:
+        raise BadInput('the body wants an object: {"compensations": {"server/tool": undo}}')
+    known = ("compensations", EXPECTED)
+    problems: dict[Place, str] = {
+        (name,): f"is not known; the known fields are {', '.join(known)}"
+        for name in body
+        if name not in known
+    }
+    expected = body.get(EXPECTED)
+    if expected is not None and (type(expected) is not int or expected < 1):
+        problems[EXPECTED,] = "wants a whole number, at least 1"
+    if problems:
+        raise AgentInvalid(problems)
+    return body["compensations"], expected
+
+
 def _definition(body: Any, key: str) -> tuple[dict[str, Any], int | None]:
     """Return the definition that a body holds, and the version it expects. Raises `BadInput`, `AgentInvalid`."""
     if not isinstance(body, dict):
@@ -158,7 +213,9 @@ def _definition(body: Any, key: str) -> tuple[dict[str, Any], int | None]:
     definition = {name: value for name, value in body.items() if name != EXPECTED}
     expected = body.get(EXPECTED)
     if expected is not None and (type(expected) is not int or expected < 0):
-        raise AgentInvalid({EXPECTED: "wants a whole number, 0 for an agent that is not there yet"})
+        raise AgentInvalid(
+            {(EXPECTED,): "wants a whole number, 0 for an agent that is not there yet"}
+        )
     if definition.setdefault("key", key) != key:
-        raise AgentInvalid({"key": f"is not the {key!r} of the address; leave it out"})
+        raise AgentInvalid({("key",): f"is not the {key!r} of the address; leave it out"})
     return definition, expected

@@ -7,10 +7,12 @@ from typing import Any
 
 from django.db import transaction
 
-from liyagent.agents.errors import AgentInvalid, VersionMoved
+from liyagent.agents.compensations import Wrong, clean_compensations, problems_in_world
+from liyagent.agents.errors import AgentInvalid, AgentUnknown, VersionMoved
 from liyagent.agents.fields import CHECKS, DEFAULTS, problems_of
 from liyagent.agents.models import Agent, AgentVersion
 from liyagent.audit.record import record
+from liyagent.core.files import Place
 
 
 def save_agent(definition: dict[str, Any], *, actor: str) -> Agent:
@@ -29,6 +31,24 @@ def replace_agent(definition: dict[str, Any], *, expected_version: int | None, a
     """
     values = _checked(definition)
     with transaction.atomic():
+        return _save(values, actor=actor, expected=expected_version)
+
+
+def save_compensations(
+    key: str, compensations: Any, *, expected_version: int | None, actor: str
+) -> Agent:
+    """Save how an agent's own writes are undone, as its next version; nothing else of it changes (SG-02).
+
+    Each tool of the map is looked up in the catalogue, also where the map stays as it is. Raises `AgentUnknown`,
+    `AgentInvalid` with the JSON path of each problem, `VersionMoved`.
+    """
+    with transaction.atomic():
+        agent = Agent.objects.select_for_update().filter(key=key).first()
+        if agent is None:
+            raise AgentUnknown(f"there is no agent {key[:80]!r}")
+        values = {**definition_of(agent), "compensations": _checked_map(compensations)}
+        if wrong := problems_in_world(values, is_whole=True):
+            raise AgentInvalid(dict(wrong))
         return _save(values, actor=actor, expected=expected_version)
 
 
@@ -51,6 +71,16 @@ def _checked(definition: dict[str, Any]) -> dict[str, Any]:
     if problems:
         raise AgentInvalid(problems)
     return values
+
+
+def _checked_map(compensations: Any) -> dict[str, Any]:
+    try:
+        return clean_compensations(compensations)
+    except Wrong as error:
+        problems: dict[Place, str] = {
+            ("compensations", *place): said for place, said in error.problems
+        }
+        raise AgentInvalid(problems) from None
 
 
 def _save(values: dict[str, Any], *, actor: str, expected: int | None = None) -> Agent:
@@ -79,4 +109,19 @@ def _save(values: dict[str, Any], *, actor: str, expected: int | None = None) ->
     changed = sorted(name for name in values if is_new or before.get(name) != values[name])
     detail = {"agent": agent.key, "version": agent.version, "changed": changed}
     record("agent.saved", actor=actor, detail=detail)
+    if "compensations" in changed and (values["compensations"] or not is_new):
+        _record_undos(agent, before.get("compensations", {}), actor=actor)
     return agent
+
+
+def _record_undos(agent: Agent, before: dict[str, Any], *, actor: str) -> None:
+    """What the map said and says, of each tool whose undo is another."""
+    now = agent.compensations
+    moved = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+    detail = {
+        "agent": agent.key,
+        "version": agent.version,
+        "before": {name: before[name] for name in moved if name in before},
+        "after": {name: now[name] for name in moved if name in now},
+    }
+    record("agent.compensations.changed", actor=actor, detail=detail)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from liyagent.core.errors import BadInput, LiyagentError
+from liyagent.core.files import Place
+from liyagent.core.json_path import json_path
 
 
 class AgentUnknown(LiyagentError):
@@ -55,7 +57,8 @@ class AgentInvalid(BadInput):
 
     code = "agent.invalid"
 
-    def __init__(self, problems: Mapping[str, str]) -> None:
-        """`problems`: of each wrong field, what is wrong with it."""
-        self.errors = [{"field": name, "detail": said} for name, said in problems.items()]
-        super().__init__("; ".join(f"{name} {said}" for name, said in problems.items()))
+    def __init__(self, problems: Mapping[Place, str]) -> None:
+        """`problems`: what is wrong at each place. A field is told by its name, what lies within one by its JSON path."""
+        told = {it[0] if len(it) == 1 else json_path(it): said for it, said in problems.items()}
+        self.errors = [{"field": name, "detail": said} for name, said in told.items()]
+        super().__init__("; ".join(f"{name} {said}" for name, said in told.items()))

@@ -10,11 +10,13 @@ from typing import Any
 from django.contrib.auth import get_user_model
 
 from liyagent.agents.channels import ANY, CHANNELS
+from liyagent.agents.compensations import Wrong, clean_compensations, problems_in_world
 from liyagent.agents.guardrails import clean_guardrails
 from liyagent.agents.hooks import HOOKS, unknown_hooks
 from liyagent.agents.models import Recording, WritePosture
 from liyagent.core.addresses import WEB_ADDRESS, is_web_address
 from liyagent.core.environment import OUR_OWN, is_secret_name
+from liyagent.core.files import Place
 from liyagent.core.plain import clean_text
 
 KEY = re.compile(r"[A-Za-z0-9_-]{1,80}")
@@ -46,6 +48,7 @@ DEFAULTS: dict[str, Any] = {
     "max_calls": 500,
     "max_tokens": 0,
     "max_seconds": 0,
+    "compensations": {},
     "guardrails": {},
     "hooks": [],
     "owner": "",
@@ -204,6 +207,7 @@ CHECKS: dict[str, Check] = {
     "max_calls": _whole(1, MOST_CALLS),
     "max_tokens": _whole(0, MOST_TOKENS, "tokens"),
     "max_seconds": _whole(0, MOST_RUN_SECONDS, "seconds"),
+    "compensations": clean_compensations,
     "guardrails": clean_guardrails,
     "hooks": _hooks,
     "owner": _user(""),
@@ -213,22 +217,32 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def problems_of(definition: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the full definition with its defaults, and for each field that is wrong what it wants."""
+def problems_of(
+    definition: dict[str, Any], *, is_whole: bool = False
+) -> tuple[dict[str, Any], dict[Place, str]]:
+    """Return the full definition with its defaults, and by its place what is wrong and what is wanted there.
+
+    A map of undos that stands as it is is not looked up again in the catalogue, unless `is_whole`: a tool that is gone
+    shall keep nobody from saving something else.
+    """
     checked: dict[str, Any] = {}
-    problems = {
-        str(name): f"is not known; the known fields are {', '.join(CHECKS)}"
+    problems: dict[Place, str] = {
+        (str(name),): f"is not known; the known fields are {', '.join(CHECKS)}"
         for name in definition
         if name not in CHECKS
     }
     for name, check in CHECKS.items():
         if name not in definition and name in REQUIRED:
-            problems[name] = "is missing"
+            problems[name,] = "is missing"
             continue
         value = definition.get(name, DEFAULTS.get(name))
         try:
             checked[name] = check(value)
+        except Wrong as error:
+            problems |= {(name, *place): said for place, said in error.problems}
         except ValueError as error:
             shown = repr(value) if name != "api_key_env" else "something else"
-            problems[name] = f"is {shown[:80]}; it wants {error}"
+            problems[name,] = f"is {shown[:80]}; it wants {error}"
+    if {"key", "tool_patterns", "compensations"} <= set(checked):
+        problems |= dict(problems_in_world(checked, is_whole=is_whole))
     return checked, problems

@@ -13,6 +13,7 @@ from liyagent.agents.models import Agent
 from liyagent.agents.sub_agents import SUB_AGENTS, named_in
 from liyagent.core.errors import BadInput
 from liyagent.core.files import Place, parse_yaml, read_text, yaml_lines
+from liyagent.core.json_path import json_path
 
 MOST_TOLD = 100
 
@@ -27,8 +28,7 @@ class Fault:
     @property
     def path(self) -> str:
         """The place as people read it: `agents[1].max_steps`."""
-        told = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.place)
-        return "".join(told).lstrip(".")
+        return json_path(self.place)[1:].lstrip(".")
 
     def __str__(self) -> str:
         """Path and what is wrong there."""
@@ -57,7 +57,7 @@ def read_agents(document: Any) -> tuple[list[dict[str, Any]], list[Fault]]:
         seen.add(key)
         definition, problems = problems_of(given)
         definitions.append(definition)
-        faults += [Fault(place=(*place, name), said=said) for name, said in problems.items()]
+        faults += [Fault(place=(*place, *it), said=said) for it, said in problems.items()]
     return definitions, faults
 
 

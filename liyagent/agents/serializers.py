@@ -18,10 +18,44 @@ class GuardrailsShape(serializers.Serializer[dict[str, object]]):
     output = serializers.ListField(child=serializers.DictField(), required=False)
 
 
+class UndoShape(serializers.Serializer[dict[str, object]]):
+    """The call that takes a write back. `args` may read `args` and `result` of the write: `{{ result.key }}`."""
+
+    tool = serializers.CharField(help_text="A name, or `server/name`.")
+    server = serializers.CharField(
+        required=False, help_text="That of the write where nothing is said."
+    )
+    args = serializers.DictField(required=False)
+
+
+class UndoMap(serializers.DictField):
+    """By the tool that made the write, `server/name`, its undo."""
+
+    child = UndoShape()
+
+
+class CompensationsSerializer(serializers.Serializer[dict[str, object]]):
+    """How an agent's own writes are undone, and since which version of it."""
+
+    agent = serializers.CharField()
+    version = serializers.IntegerField()
+    compensations = UndoMap()
+
+
+class CompensationsInput(serializers.Serializer[dict[str, object]]):
+    """The body that sets the map, as the schema shows it; what it leaves out is not undone any more."""
+
+    compensations = UndoMap()
+    expected_version = serializers.IntegerField(
+        required=False, min_value=1, help_text="409 unless the agent stands there."
+    )
+
+
 class AgentSerializer(serializers.ModelSerializer[Agent]):
     """An agent as it stands now; its provider key is shown by the name of its variable only."""
 
     tool_patterns = serializers.ListField(child=serializers.CharField(), read_only=True)
+    compensations = serializers.JSONField(read_only=True)
     guardrails = GuardrailsShape(read_only=True)
     hooks = serializers.ListField(child=serializers.CharField(), read_only=True)
     channels = serializers.ListField(child=serializers.CharField(), read_only=True)
@@ -51,6 +85,7 @@ class AgentInput(serializers.ModelSerializer[Agent]):
 
     key = serializers.CharField(required=False)
     tool_patterns = serializers.ListField(child=serializers.CharField(), required=False)
+    compensations = UndoMap(required=False)
     guardrails = GuardrailsShape(required=False)
     hooks = serializers.ListField(child=serializers.CharField(), required=False)
     channels = serializers.ListField(

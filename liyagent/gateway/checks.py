@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from django.core import checks
@@ -14,8 +15,10 @@ from liyagent.core.checks import TAG
 from liyagent.core.errors import BadInput, BadSetting
 from liyagent.gateway.commands import command_named
 from liyagent.gateway.models import Policy, ToolServer, Transport
+from liyagent.gateway.stale_undos import stale_undos
 
 MOST_SERVERS = 1000
+MOST_STALE = 20
 
 
 @checks.register(TAG, deploy=True)
@@ -65,3 +68,19 @@ def check_agents(**_: Any) -> Iterable[checks.CheckMessage]:
         )
     except DatabaseError:
         connection.close()
+
+
+@checks.register(TAG, deploy=True)
+def check_undos(**_: Any) -> Iterable[checks.CheckMessage]:
+    """Every undo of an agent's map can still be made: what changed behind it is told before a run fails."""
+    try:
+        stale = list(islice(stale_undos(), MOST_STALE))
+    except DatabaseError:
+        connection.close()
+        return
+    for it in stale:
+        yield checks.Warning(
+            str(it),
+            hint=f"Put the tool right, or the map: `PUT /api/agents/{it.agent}/compensations`.",
+            id="liyagent.W044",
+        )

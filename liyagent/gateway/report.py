@@ -5,8 +5,9 @@ It reads and proposes; a contract is changed by an operator alone (FL-08).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from django.db.models import QuerySet
 
@@ -14,6 +15,7 @@ from liyagent.gateway.contracts import contract_of
 from liyagent.gateway.models import Tool
 from liyagent.gateway.outcome import Contract, Effect
 from liyagent.gateway.proposals import Proposal, proposal_for
+from liyagent.gateway.stale_undos import stale_undos
 from liyagent.gateway.states import in_doubt
 
 # A resume begins within seconds, but a paused database, a deploy or a queue may hold it up; and a key is trusted for
@@ -25,6 +27,7 @@ CHUNK = 200
 BLIND = "it has no key, no reader and no undo"
 TO_APPROVE = "it waits for approval: its calls are held"
 NO_READER = "its reader cannot be used"
+STALE = "its undo by agent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +61,7 @@ def report_of(server: str | None = None) -> Report:
     whole: list[ToolReport] = []
     count = {Effect.WRITE: 0, Effect.READ: 0}
     to_mend = 0
-    for one in _each(tools.order_by("server__key", "name")):
+    for one in _each(tools.order_by("server__key", "name"), _stale()):
         count[Effect(one.effect)] += 1
         to_mend += bool(one.mend)
         kept = mended if one.mend else whole
@@ -74,21 +77,29 @@ def report_of(server: str | None = None) -> Report:
     )
 
 
-def _each(tools: QuerySet[Tool]) -> Iterator[ToolReport]:
+def _stale() -> dict[str, list[str]]:
+    """By write, what agents' maps say of its undo and what does not work any more."""
+    found: dict[str, list[str]] = {}
+    for it in islice(stale_undos(), MOST_TOLD):
+        found.setdefault(it.write, []).append(f"{STALE} {it.agent} fails: {it.said}")
+    return found
+
+
+def _each(tools: QuerySet[Tool], stale: Mapping[str, Sequence[str]]) -> Iterator[ToolReport]:
     chunk: list[Tool] = []
     for tool in tools.iterator(chunk_size=CHUNK):
         chunk.append(tool)
         if len(chunk) == CHUNK:
-            yield from _of_chunk(chunk)
+            yield from _of_chunk(chunk, stale)
             chunk = []
-    yield from _of_chunk(chunk)
+    yield from _of_chunk(chunk, stale)
 
 
-def _of_chunk(tools: list[Tool]) -> Iterator[ToolReport]:
+def _of_chunk(tools: list[Tool], stale: Mapping[str, Sequence[str]]) -> Iterator[ToolReport]:
     contracts = [contract_of(tool) for tool in tools]
     readers = _readers(contracts)
     for tool, contract in zip(tools, contracts, strict=True):
-        mend = tuple(_to_mend(tool, contract, readers))
+        mend = (*_to_mend(tool, contract, readers), *stale.get(contract.name, ()))
         is_write = contract.effect is Effect.WRITE
         yield ToolReport(
             tool=str(tool),
