@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
-from liyagent.agents.compensations import Problem, clean_compensations, undo_tool
+from liyagent.agents.compensations import NAMES, Problem, clean_compensations, undo_tool
 from liyagent.agents.models import Agent
 from liyagent.agents.sub_agents import SERVER
 from liyagent.gateway.gates.allow_list import is_allowed
@@ -49,7 +49,11 @@ def suggest_undos(patterns: Sequence[str]) -> dict[str, Any]:
     rows = Tool.objects.filter(is_offered=True, server__is_enabled=True, undo__isnull=False)
     rows = rows.exclude(undo={}).select_related("server").only("name", "undo", "server__key")
     named = ((str(it), it.undo) for it in rows.order_by("server__key", "name").iterator())
-    return dict(islice(((name, undo) for name, undo in named if _can_be(name, undo, patterns)), MOST_SUGGESTED))  # fmt: skip
+    fit = ((name, undo) for name, undo in named if _can_be(name, undo, patterns))
+    return {
+        name: {part: undo[part] for part in NAMES if part in undo}
+        for name, undo in islice(fit, MOST_SUGGESTED)
+    }
 
 
 def _can_be(name: str, undo: Any, patterns: Sequence[str]) -> bool:
