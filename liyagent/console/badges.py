@@ -17,6 +17,7 @@ from liyagent.entry.listing import OF_GIVEN_UP
 from liyagent.entry.models import Delivery
 from liyagent.gateway.models import Tool, ToolServer
 from liyagent.jobs.sources.models import Source
+from liyagent.tickets.models import Ticket, TicketState
 from runs.unknown import unknown_calls
 
 KEPT_SECONDS = 5
@@ -37,6 +38,7 @@ def unapproved_tools() -> QuerySet[Tool]:
 COUNTED: Mapping[str, Callable[[], QuerySet[Any]]] = {
     "unknown": unknown_calls,
     "pending": open_requests,
+    "open_tickets": lambda: Ticket.objects.filter(state=TicketState.OPEN),
     "contained": lambda: Agent.objects.filter(is_contained=True),
     "unreadable": lambda: ToolServer.objects.filter(is_enabled=True).exclude(catalogue_error=""),
     "to_approve": unapproved_tools,

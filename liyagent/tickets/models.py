@@ -79,6 +79,9 @@ class Ticket(models.Model):
         )
         indexes = (
             models.Index(fields=["state", "-serial"], name="tickets_by_state"),
+            models.Index(
+                fields=["state", "priority", "-serial"], name="tickets_by_state_and_priority"
+            ),
             models.Index(fields=["priority", "-serial"], name="tickets_by_priority"),
             models.Index(fields=["queue", "-serial"], name="tickets_by_queue"),
             models.Index(fields=["mission", "-serial"], name="tickets_of_mission"),

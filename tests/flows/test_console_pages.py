@@ -21,6 +21,7 @@ PAGES = {
     "": "",
     "runs/run/": "runs.view_run",
     "approvals/approval/": "approvals.view_approval",
+    "tickets/ticket/": "tickets.view_ticket",
     "missions/mission/": "runs.view_run",
     "runs/call/": "runs.view_call",
     "agents/agent/": "agents.view_agent",

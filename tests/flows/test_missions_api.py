@@ -21,7 +21,13 @@ from tests.databases import FreshDatabase
 from tests.flows.conftest import READER, Api, api_of, make_user
 from tests.flows.doubting import doubt, ended_run
 
-ALL = (*READER, "audit.view_auditrow", "approvals.view_approval", "runs.view_call")
+ALL = (
+    *READER,
+    "audit.view_auditrow",
+    "approvals.view_approval",
+    "runs.view_call",
+    "tickets.view_ticket",
+)
 TIMELINE = "/api/missions/INC-1"
 EVENT = """
 INSERT INTO events_runevent (correlation_id, number, run_id, at, kind, mission, recording, content, hash)
@@ -165,7 +171,7 @@ def test_each_source_is_told_to_those_alone_who_may_see_it(reader: Api, agent: A
     started(reader, x_liyagent_mission="INC-1")
     told = reader.get(TIMELINE).data
     assert {it["source"] for it in told["entries"]} == {"runs"}
-    assert set(told["withheld"]) == {"audit", "approvals", "doubts"}
+    assert set(told["withheld"]) == {"audit", "approvals", "doubts", "tickets"}
     assert reader.get(f"{TIMELINE}?source=audit").data["entries"] == []
 
 

@@ -22,7 +22,7 @@ from tests.flows.test_audit_console import client_of
 from tests.unit.events.seals.chains import new_chain
 
 LIST, PAGE = "/admin/missions/mission/", "/admin/mission/INC-1/"
-ALL = ("runs.view_run", "runs.view_call", "approvals.view_approval", "audit.view_auditrow", "agents.view_agent")  # fmt: skip
+ALL = ("runs.view_run", "runs.view_call", "approvals.view_approval", "audit.view_auditrow", "agents.view_agent", "tickets.view_ticket")  # fmt: skip
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_the_lines_of_one_room_are_chosen(olga: Client, run: Run) -> None:
 def test_what_one_may_not_see_is_named_and_not_shown(run: Run) -> None:
     page = seen(client_of("vera", "runs.view_run"), PAGE)
     told = page.partition("Not shown to you: ")[2].partition(".")[0]
-    assert set(told.split(", ")) == {"In doubt", "Audit", "Approvals", "Jobs"}
+    assert set(told.split(", ")) == {"In doubt", "Audit", "Approvals", "Jobs", "Tickets"}
     assert "was asked by api" in page
     for hidden in ("agent.run.started", "a person was asked", "nobody knows whether"):
         assert hidden not in page

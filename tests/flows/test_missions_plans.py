@@ -48,8 +48,12 @@ FILLED = (
         mission, request_id, reason, created_at, ended_at)
         SELECT {ID}, 'k', 's' || n, '{{}}', '{{}}', 'done', 0, '', 1, 0, 0, {AT}, 'ann', {MISSION}, '', '', {AT}, {AT}
         FROM generate_series(1, %s) AS n""",
+    f"""INSERT INTO tickets_ticket (id, serial, state, priority, queue, subject, sealed, key_id, source_kind, source_id, mission, agent_key,
+        created_by, changed_by, revision, comments, created_at, changed_at)
+        SELECT {ID}, n, 'open', 'P2', 'q', 's', '\\x00', 'k', 'saga', n::text, {MISSION}, '', 'system', '', 0, 0, {AT}, {AT}
+        FROM generate_series(1, %s) AS n""",
 )  # fmt: skip
-TABLES = "runs_run, runs_call, events_runevent, audit_auditrow, approvals_approval, entry_arrival, jobs_job, missions_mission"
+TABLES = "runs_run, runs_call, events_runevent, audit_auditrow, approvals_approval, entry_arrival, jobs_job, tickets_ticket, missions_mission"
 
 
 @pytest.mark.timeout(240)  # for the filling
@@ -79,5 +83,5 @@ def test_no_page_of_a_timeline_walks_through_all_there_is(fresh_db: FreshDatabas
     found = page_of("M-rare", sources, limit=150)
     rest = page_of("M-rare", sources, limit=150, cursor=found.next_cursor)
     # Each room's thirty, two events each, and a write in doubt; three came in without naming it.
-    assert (len(found.lines), len(rest.lines), rest.next_cursor) == (150, 30 * 6 + 27 + 1 - 150, "")
+    assert (len(found.lines), len(rest.lines), rest.next_cursor) == (150, 30 * 7 + 27 + 1 - 150, "")
     assert Mission.objects.count() > MANY // 10

@@ -33,6 +33,7 @@ PAGES: Mapping[str, tuple[str, str]] = {
     "approvals": ("admin:approvals_approval_change", "approval"),
     "audit": ("admin:audit_auditrow_change", "id"),
     "jobs": ("admin:jobs_job_change", "job"),
+    "tickets": ("admin:tickets_ticket_change", "ticket"),
 }
 WORDS: Mapping[str, str] = {
     "runs": "Runs",
@@ -42,6 +43,7 @@ WORDS: Mapping[str, str] = {
     "approvals": "Approvals",
     "arrivals": "Arrivals",
     "jobs": "Jobs",
+    "tickets": "Tickets",
 }
 
 
