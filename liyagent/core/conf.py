@@ -21,6 +21,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from liyagent.core.errors import BadSetting
 from liyagent.core.roots_conf import RootsConf, read_roots
+from liyagent.core.ticket_conf import TicketConf, read_tickets
 from liyagent.core.traces_conf import TracesConf, read_traces
 from liyagent.core.webhook_conf import read_webhook
 
@@ -89,6 +90,7 @@ class Conf:
     metrics_token: str
     roots: RootsConf
     traces: TracesConf | None
+    tickets: TicketConf | None
 
 
 def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
@@ -165,6 +167,7 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         metrics_token=_token(env, "LIYAGENT_METRICS_TOKEN"),
         roots=read_roots(env, allowed_private_hosts=private_hosts),
         traces=read_traces(env),
+        tickets=read_tickets(env),
     )
 
 
@@ -248,9 +251,10 @@ def _public_url(env: Mapping[str, str]) -> str:
 
 
 def _choice(env: Mapping[str, str], name: str, *, default: str, of: tuple[str, ...]) -> str:
-    value = env.get(name, "").strip().upper() or default
-    if value not in of:
-        raise BadSetting(f"{name} is {value!r}; it wants one of {', '.join(of)}")
+    text = env.get(name, "").strip() or default
+    value = next((it for it in of if it.lower() == text.lower()), None)
+    if value is None:
+        raise BadSetting(f"{name} is {text[:80]!r}; it wants one of {', '.join(of)}")
     return value
 
 

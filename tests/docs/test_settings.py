@@ -74,7 +74,10 @@ def test_the_document_says_of_an_empty_default_that_it_is_empty(tmp_path: Path) 
         "LIYAGENT_RETIRED_SIGNING_KEYS",
         "LIYAGENT_ROOTS_EXPORT",
         "LIYAGENT_ROOTS_EXPORT_TOKEN",
+        "LIYAGENT_TICKET_TOOL",
+        "LIYAGENT_TICKET_ARGS",
     }
+    assert conf.tickets is None
     assert (conf.roots.export, conf.roots.token, conf.roots.retired_keys) == ("", "", ())
     assert (conf.digest_key, conf.metrics_token, conf.commands_file) == (b"", "", None)
     assert {conf.allowed_origins, conf.allowed_private_hosts, conf.hook_modules} == {()}
