@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from django.db import connection
 
 from liyagent.agents.compensations import clean_compensations
 from liyagent.agents.definitions import save_agent, save_compensations
@@ -183,3 +184,15 @@ def test_a_map_has_its_bounds() -> None:
     for value, said in ((many, "at most 200 tools"), (large, "larger than 65536 bytes")):
         with pytest.raises(ValueError, match=said):
             clean_compensations(value)
+
+
+def test_a_release_that_knows_of_no_map_saves_agents_too() -> None:
+    save()
+    columns = ", ".join(
+        it.column for it in Agent._meta.concrete_fields if it.column not in ("id", "key", "compensations")
+    )  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO agents_agent (key, {columns}) SELECT 'old', {columns} FROM agents_agent"
+        )
+    assert Agent.objects.get(key="old").compensations == {}
