@@ -12,5 +12,6 @@ class TicketsConfig(AppConfig):
     label = "tickets"
 
     def ready(self) -> None:
-        """Have missions tell of tickets."""
+        """Have the deploy check look at this room too, and missions tell of it."""
+        import_module("liyagent.tickets.checks")
         import_module("liyagent.tickets.timeline")
