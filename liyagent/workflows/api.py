@@ -23,6 +23,7 @@ from liyagent.workflows.listing import (
     list_workflows,
 )
 from liyagent.workflows.models import Workflow
+from liyagent.workflows.remove import remove_workflow
 from liyagent.workflows.save import agent_of, definition_problems, save_given
 from liyagent.workflows.serializers import (
     Validated,
@@ -40,6 +41,7 @@ from liyagent.workflows.shape import MOST_PROBLEMS, published_schema
 VIEW = "workflows.view_workflow"
 ADD = "workflows.add_workflow"
 CHANGE = "workflows.change_workflow"
+DELETE = "workflows.delete_workflow"
 EXPECTED = "expected_version"
 MOST_EXPECTED = 2**31 - 1
 PAGE_PARAMETERS = [
@@ -82,9 +84,9 @@ class WorkflowList(GuardedView):
 
 
 class WorkflowOne(GuardedView):
-    """`GET` and `PUT /api/workflows/{key}`."""
+    """`GET`, `PUT` and `DELETE /api/workflows/{key}`."""
 
-    needs = {"GET": (VIEW,), "PUT": (CHANGE,)}
+    needs = {"GET": (VIEW,), "PUT": (CHANGE,), "DELETE": (DELETE,)}
 
     @extend_schema(summary="Show a workflow", responses=WorkflowSerializer)
     def get(self, request: Request, key: str) -> Response:
@@ -103,6 +105,12 @@ class WorkflowOne(GuardedView):
         saved = save_given(given, actor=request.user.get_username(), expected_version=expected)
         status = HTTPStatus.CREATED if is_new else HTTPStatus.OK
         return Response(WorkflowSerializer(saved).data, status=status)
+
+    @extend_schema(summary="Remove a workflow", responses={HTTPStatus.NO_CONTENT: None})
+    def delete(self, request: Request, key: str) -> Response:
+        """Remove it with its versions; 409 while runs of it have not ended."""
+        remove_workflow(key, actor=request.user.get_username())
+        return Response(status=HTTPStatus.NO_CONTENT)
 
 
 class WorkflowVersions(GuardedView):

@@ -18,20 +18,19 @@ from liyagent.workflows.steps import END
 
 BOX_WIDTH = 330
 ROW = 17
-TOP = 24
+TOP = 27
 PAD = 10
-GAP = 26
+GAP = 20
 LANE = 11
 MOST_LANES = 8
-PILL_WIDTH, PILL_HEIGHT = 78, 22
-TITLE = 22
+PILL_WIDTH, PILL_HEIGHT = 104, 22
 # How many branches stand side by side in a parallel step, by how deep it lies.
 SIDE_BY_SIDE = (3, 2, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """A step. `key` is its id, that of one within a branch `parallel/branch/id`; `rows` what stands in it, with their y."""
+    """A step. `key` is its id, that of one within a branch `parallel/branch/id`; `rows` what stands in it, each so far below its top."""
 
     key: str
     id: str
@@ -148,7 +147,7 @@ def _following(steps: Sequence[Mapping[str, Any]], number: int) -> str:
 def _sized(step: Mapping[str, Any], prefix: str, deep: int) -> _Sized:
     rows = tuple(rows_of(step))
     key = f"{prefix}{step['id']}"
-    height = TOP + ROW * len(rows) + PAD
+    height = TOP + ROW * len(rows) + PAD * 0.7
     if step["type"] != "parallel":
         return _Sized(step=step, key=key, width=BOX_WIDTH, height=height, rows=rows, inner=None)
     inner = _beside(
@@ -198,7 +197,7 @@ def _placed(it: _Sized, middle: float, y: float) -> tuple[Box, list[Drawn]]:
         y=y,
         width=it.width,
         height=it.height,
-        rows=tuple((y + TOP + ROW * (n + 0.5), row) for n, row in enumerate(it.rows)),
+        rows=tuple((TOP + ROW * (n + 0.5), row) for n, row in enumerate(it.rows)),
     )
     return box, [it.inner.moved(x, y)] if it.inner is not None else []
 
@@ -268,7 +267,7 @@ def _lines(
             into = end if target == len(boxes) else boxes[target]
             at = into.y + (PILL_HEIGHT / 2 if target == len(boxes) else TOP / 2)
             at += 5 if kind == "error" else 0
-            leaves = box.rows[it.row][0] if it.row >= 0 else box.y + box.height - PAD / 2
+            leaves = box.y + (box.rows[it.row][0] if it.row >= 0 else box.height - PAD / 2)
             points = (
                 (middle + side * box.width / 2, leaves),
                 (lane, leaves),

@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from liyagent.core.tables import cell
-from liyagent.workflows.layout import PAD, PILL_HEIGHT, TOP, Box, Line, Sign, draw
+from liyagent.workflows.layout import PAD, PILL_HEIGHT, Box, Line, Sign, draw
 
 LETTER = 7.3
 MARK_WIDTH = 92
@@ -112,12 +112,12 @@ def _box(box: Box, state: str, *, is_marked: bool) -> SafeString:
         *map(_px, (box.x, box.y, box.width, box.height)),
         *map(_px, (box.x, box.y, STRIPE, box.height)),
         _px(box.x + PAD + 2),
-        _px(box.y + TOP - 6),
+        _px(box.y + 18),
         fitted(box.id, room - LETTER * (len(box.type) + 1)),
         box.type,
         _word(box, word),
     )
-    rows = _joined(_row(box, y, row.text, to=row.to) for y, row in box.rows)
+    rows = _joined(_row(box, box.y + y, row.text, to=row.to) for y, row in box.rows)
     known = state if state in STATES else "other" if state else "none"
     return format_html(
         '<g class="liy-flow-step liy-flow-{} liy-flow-is-{}" id="{}">{}{}</g>',

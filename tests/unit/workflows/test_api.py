@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db.models.functions import Now
 
+from liyagent.audit.models import AuditRow
 from liyagent.workflows.models import Workflow, WorkflowVersion
 from liyagent.workflows.shape import published_schema
+from runs.models import ENDED, Run
+from runs.start import start_run
 from tests.databases import FreshDatabase
 from tests.flows.conftest import Api, api_of, make_user
 from tests.unit.workflows.desk import DEFINITION, definition, furnish
@@ -118,6 +122,32 @@ def test_a_definition_is_validated_without_being_saved(anna: Api) -> None:
     assert not Workflow.objects.exists()
 
 
+def a_run_of(workflow: str, *, status: str) -> Run:
+    ended = Now() if status in ENDED else None
+    started = start_run(
+        agent_key="desk", task="x", entry="api", started_by="ann", mission="", request_id=""
+    )
+    Run.objects.filter(id=started.run_id).update(workflow=workflow, status=status, ended_at=ended)
+    return Run.objects.get(id=started.run_id)
+
+
+def test_a_workflow_is_removed_once_its_runs_have_ended(anna: Api) -> None:
+    for key in ("outage", "other"):
+        anna.send("PUT", f"{AT}/{key}", BODY)
+    going = a_run_of("outage", status="waiting")
+    refused = anna.send("DELETE", f"{AT}/outage")
+    assert (refused.status, refused.data["code"]) == (409, "workflows.runs_go_on")
+    assert str(going.id) in refused.data["detail"]
+    assert anna.send("DELETE", f"{AT}/other").status == 204
+    Run.objects.update(status="answered", ended_at=Now())
+    assert anna.send("DELETE", f"{AT}/outage").status == 204
+    assert anna.send("DELETE", f"{AT}/outage").data["code"] == "workflows.not_found"
+    assert not Workflow.objects.exists()
+    assert not WorkflowVersion.objects.exists()
+    row = AuditRow.objects.filter(action="workflow.removed").order_by("-id")[0]
+    assert (row.actor, row.agent, row.detail["was"]["name"]) == ("anna", "desk", "Outage")
+
+
 def test_the_schema_is_published(anna: Api) -> None:
     assert anna.get(f"{AT}/schema").data == published_schema()
 
@@ -131,7 +161,7 @@ def test_each_verb_wants_its_permission(anna: Api) -> None:
         assert stranger.get(AT + path).status == 403
     assert viewer.post(f"{AT}/validate", {"definition": {}}).status == 200
     assert stranger.post(f"{AT}/validate", {"definition": {}}).status == 403
-    for method, path in (("POST", ""), ("PUT", "/outage")):
+    for method, path in (("POST", ""), ("PUT", "/outage"), ("DELETE", "/outage")):
         assert viewer.send(method, AT + path, BODY).status == 403
     assert changer.send("PUT", f"{AT}/outage", BODY).status == 200
     assert changer.send("PUT", f"{AT}/new", BODY).status == 403

@@ -1,0 +1,49 @@
+"""A workflow's steps in words: for the shell, and beside their picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from liyagent.core.tables import aligned
+from liyagent.workflows.boxes import exits_of, undo_of, what_of
+from liyagent.workflows.steps import END
+
+LONGEST_TOLD = 120
+
+
+class StepTold(NamedTuple):
+    """A step in words. `key` is its id, that of one within a branch `parallel/branch/id`."""
+
+    key: str
+    type: str
+    what: str
+    leads_to: str
+    undo: str
+
+
+def steps_in_words(definition: Mapping[str, Any]) -> Iterator[StepTold]:
+    """Yield each step of a checked definition in words, those of branches behind the step they belong to."""
+    yield from _steps(definition["steps"], "")
+
+
+def steps_told(definition: Mapping[str, Any]) -> str:
+    """Return the steps as a table of text."""
+    rows = [(it.key, it.type, it.what, it.leads_to, it.undo) for it in steps_in_words(definition)]
+    return aligned(("STEP", "TYPE", "WHAT", "LEADS TO", "UNDONE BY"), rows)
+
+
+def _steps(steps: Sequence[Mapping[str, Any]], prefix: str) -> Iterator[StepTold]:
+    followers = [*(it["id"] for it in steps[1:]), END]
+    for step, follower in zip(steps, followers, strict=True):
+        exits = exits_of(step, follower)
+        ways = dict.fromkeys(f"{it.to} on error" if it.is_error else it.to for it in exits)
+        yield StepTold(
+            key=f"{prefix}{step['id']}",
+            type=step["type"],
+            what=what_of(step)[:LONGEST_TOLD],
+            leads_to=", ".join(ways),
+            undo=undo_of(step),
+        )
+        for name, inner in step.get("branches", {}).items():
+            yield from _steps(inner, f"{prefix}{step['id']}/{name}/")
