@@ -83,12 +83,13 @@ def undo_tool(undo: Mapping[str, Any], server: str) -> tuple[str, str]:
     at, tool = undo.get("server", ""), undo.get("tool")
     if isinstance(tool, str) and not at and "/" in tool:
         at, _, tool = tool.partition("/")
-    at = at or server
-    for name, value, longest in (("server", at, LONGEST_SERVER), ("tool", tool, LONGEST_TOOL)):
-        is_name = isinstance(value, str) and 1 <= len(value) <= longest
-        if not is_name or clean_text(value) != value:
-            raise BadInput(f"{name} of the undo wants text of 1 to {longest} characters")
-    return at, tool
+    return _name("server", at or server, LONGEST_SERVER), _name("tool", tool, LONGEST_TOOL)
+
+
+def _name(part: str, value: Any, longest: int) -> str:
+    if not isinstance(value, str) or not 1 <= len(value) <= longest or clean_text(value) != value:
+        raise BadInput(f"{part} of the undo wants text of 1 to {longest} characters")
+    return value
 
 
 def _problems(name: str, undo: Any) -> Iterator[Problem]:

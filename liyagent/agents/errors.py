@@ -59,6 +59,8 @@ class AgentInvalid(BadInput):
 
     def __init__(self, problems: Mapping[Place, str]) -> None:
         """`problems`: what is wrong at each place. A field is told by its name, what lies within one by its JSON path."""
-        told = {it[0] if len(it) == 1 else json_path(it): said for it, said in problems.items()}
+        told = {
+            str(it[0]) if len(it) == 1 else json_path(it): said for it, said in problems.items()
+        }
         self.errors = [{"field": name, "detail": said} for name, said in told.items()]
         super().__init__("; ".join(f"{name} {said}" for name, said in told.items()))

@@ -19,8 +19,10 @@ MOST_NAMED = 20
 # Of a server's tools so many are compared with a name that is none of them.
 MOST_COMPARED = 500
 MOST_SUGGESTED = 20
+MOST_LOOKED_THROUGH = 1000
 
 Standing = tuple[Mapping[str, Any], Sequence[str]]
+NOTHING: Standing = ({}, ())
 
 
 def map_problems(definition: Mapping[str, Any], is_whole: bool) -> Iterator[Problem]:
@@ -31,7 +33,7 @@ def map_problems(definition: Mapping[str, Any], is_whole: bool) -> Iterator[Prob
     again only where the agent's patterns change, and then for that alone; with `is_whole` all are.
     """
     undos, patterns = definition["compensations"], definition["tool_patterns"]
-    standing, before = ({}, ()) if is_whole else _standing(definition["key"])
+    standing, before = NOTHING if is_whole else _standing(definition["key"])
     new = {name: undo for name, undo in undos.items() if is_whole or standing.get(name) != undo}
     is_moved = list(before) != list(patterns)
     tools = _tools({it for name, undo in new.items() for it in (name, _target(name, undo))})
@@ -48,7 +50,8 @@ def suggest_undos(patterns: Sequence[str]) -> dict[str, Any]:
     """Return, by tool, the undos that the contracts of offered tools name and that these patterns let in."""
     rows = Tool.objects.filter(is_offered=True, server__is_enabled=True, undo__isnull=False)
     rows = rows.exclude(undo={}).select_related("server").only("name", "undo", "server__key")
-    named = ((str(it), it.undo) for it in rows.order_by("server__key", "name").iterator())
+    found = rows.order_by("server__key", "name")[:MOST_LOOKED_THROUGH]
+    named: list[tuple[str, dict[str, Any]]] = [(str(it), it.undo or {}) for it in found]
     fit = ((name, undo) for name, undo in named if _can_be(name, undo, patterns))
     return {
         name: {part: undo[part] for part in NAMES if part in undo}
@@ -65,8 +68,9 @@ def _can_be(name: str, undo: Any, patterns: Sequence[str]) -> bool:
 
 
 def _standing(key: str) -> Standing:
-    row = Agent.objects.filter(key=key).values_list("compensations", "tool_patterns").first()
-    return row if row is not None else ({}, ())
+    rows = Agent.objects.filter(key=key).values_list("compensations", "tool_patterns")
+    row: Standing | None = rows.first()
+    return row if row is not None else NOTHING
 
 
 def _target(name: str, undo: Mapping[str, Any]) -> str:

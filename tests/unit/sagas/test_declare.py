@@ -54,12 +54,16 @@ def test_an_agents_map_reads_the_args_and_the_result() -> None:
 
 @pytest.mark.promise("SG-03")
 def test_what_changes_after_the_declaration_changes_no_undo() -> None:
-    scope = {"args": {"tags": ["a"], "by": {"name": "Ann"}}}
-    template = {"tags": "{{ args.tags }}", "by": "{{ args.by }}", "fixed": ["{{ result }}"]}
+    scope: dict[str, Any] = {"args": {"tags": ["a"], "by": {"name": "Ann"}}}
+    template: dict[str, Any] = {
+        "tags": "{{ args.tags }}",
+        "by": "{{ args.by }}",
+        "fixed": ["{{ result }}"],
+    }
     undo = declared(template, own="result", scope=scope)
-    scope["args"]["tags"].append("b")  # type: ignore[attr-defined]
-    scope["args"]["by"] = "Bob"  # type: ignore[assignment]
-    template["fixed"].append("more")  # type: ignore[attr-defined]
+    scope["args"]["tags"].append("b")
+    scope["args"]["by"] = "Bob"
+    template["fixed"].append("more")
     assert resolve(undo, 1).args == {"tags": ["a"], "by": {"name": "Ann"}, "fixed": [1]}
 
 
