@@ -17,7 +17,7 @@ from liyagent.gateway.active import active_policy
 from liyagent.gateway.call import make_call
 from liyagent.gateway.contracts import contracts_for
 from liyagent.gateway.judge import judge
-from liyagent.gateway.outcome import Asker, Call, Outcome, Posture, Verdict
+from liyagent.gateway.outcome import Asker, Call, Outcome, Verdict
 from liyagent.gateway.policies import PolicySet
 from liyagent.providers.types import Message, ModelAnswer, Role
 from liyagent.telemetry.kinds import Kind
@@ -204,13 +204,12 @@ class Attempt:
 
     def _look(self, scope: RunScope, call: Call, row: MarkedCall | None) -> None:
         """A call of our own: an answer that is kept is heard again, any other is looked for."""
-        self.may_go_on()
         if row is not None and row.fate:
             self._hear(call, scope.outcome_of(row))
             return
-        outcome = self.manner.look(scope, call, row)
-        scope.settle(Verdict(call=call, posture=Posture.POSTURE), None, outcome)
-        self._hear(call, outcome)
+        if call.name not in self.manner.below:
+            self.may_go_on()
+        self._hear(call, self.manner.look(scope, call, row))
 
     def _as_it_stands(self, call: Call, agent: AgentNow) -> Call:
         """A call by the agent, the rights and the contract that the last statement told of (ruling 5)."""

@@ -129,7 +129,7 @@ def answer_of_child(checkpoint: Checkpoint, row: Call) -> Outcome:
         return Outcome(fate=Fate.UNKNOWN, error=UNKNOWN_TEXT, key=key)
     child = found[0]
     if not child.is_ended:
-        raise _go_on_waiting(checkpoint)
+        raise wait_for_children(checkpoint)
     if child.status != RunStatus.ANSWERED:
         reason = f": {child.reason}" if child.reason else ""
         told = ENDED_OTHERWISE.format(
@@ -137,7 +137,7 @@ def answer_of_child(checkpoint: Checkpoint, row: Call) -> Outcome:
         )
         return Outcome(fate=Fate.FAILED, error=told, key=key, by_tool=True)
     try:
-        return Outcome(fate=Fate.DONE, result=_answer(checkpoint, child), key=key)
+        return Outcome(fate=Fate.DONE, result=answer_told(checkpoint, child), key=key)
     except KeyMissing as error:
         logger.warning(
             "the answer of run %s is sealed with a key that is not here: %s", child.id, error
@@ -149,7 +149,7 @@ def answer_of_child(checkpoint: Checkpoint, row: Call) -> Outcome:
         return Outcome(fate=Fate.FAILED, error=told, key=key, by_tool=True)
 
 
-def _answer(checkpoint: Checkpoint, child: Run) -> str:
+def answer_told(checkpoint: Checkpoint, child: Run) -> str:
     kept = stored_rows(Transcript, "run_id = %s", (child.id,), give_up=checkpoint.give_up)
     if not kept:
         raise LookupError("it is no longer kept")
@@ -160,7 +160,7 @@ def _answer(checkpoint: Checkpoint, child: Run) -> str:
     return str(told["answer"])
 
 
-def _go_on_waiting(checkpoint: Checkpoint) -> HandedBack:
+def wait_for_children(checkpoint: Checkpoint) -> HandedBack:
     """Sleep on. The head was read, with its wakes, before the child was: an end since then queues the parent."""
     fence = checkpoint.next_fence()
     values = (fence.run_id, fence.attempt, fence.sequence, checkpoint.head_seal())

@@ -96,7 +96,7 @@ def answer_held(
     `MayNotGoOn` where its request is not there.
     """
     checkpoint = scope.checkpoint
-    approval = _approval_of(scope, row)
+    approval = approval_of(scope, row)
     if approval.status == ApprovalStatus.PENDING:
         # The head was read, with its wakes, before this.
         raise go_on_waiting(checkpoint, wakes=checkpoint.run.wakes)
@@ -166,6 +166,11 @@ def needs_fresh_approval(
         changed = ["what was shown"]
     if changed:
         return f"changed since it was approved: {', '.join(changed)}"
+    return no_longer_stands(approval, call, now=now, timeline=timeline)
+
+
+def no_longer_stands(approval: Approval, call: Call, *, now: datetime, timeline: int) -> str:
+    """Return why a decision is not one to act on, "" where it is: who made it still may, and it was made here."""
     return _standing(approval) or _proof(approval, call, now=now, timeline=timeline)
 
 
@@ -330,11 +335,11 @@ def scope_for(scope: RunScope, row: MarkedCall) -> RunScope:
     """
     if row.approval_id is None or row.intent != Mark.SENDING:
         return scope
-    approval = _approval_of(scope, row)
+    approval = approval_of(scope, row)
     return ApprovedScope(scope, approval, judged_at=scope.judged_at, is_reserved=True)
 
 
-def _approval_of(scope: RunScope, row: MarkedCall) -> Approval:
+def approval_of(scope: RunScope, row: MarkedCall) -> Approval:
     """The request that the mark names, if it is that of this very call."""
     rows = stored_rows(Approval, "id = %s", (row.approval_id,), give_up=scope.checkpoint.give_up)
     is_its = rows and (

@@ -34,4 +34,5 @@ class EndError(StrEnum):
     APPROVED_CALL = "approved.call"
     REJECTED = "approval.rejected"
     WORKFLOW_STEP = "workflow.step"
+    WORKFLOW_UNKNOWN = "workflow.unknown"
     UNDO_LEFT = "undo.left"

@@ -47,11 +47,12 @@ def file_call(
     step: int,
     replaces: UUID | None = None,
     why_stale: str = "",
+    expires_in: float | None = None,
 ) -> Outcome:
     """File a held call and suspend the run; one that may not wait is told the request's id and goes on.
 
     One that goes on has at most `MOST_OPEN` requests open: a further call is refused. `replaces` is the request of this
-    very call that `why_stale` says no longer stands. Raises `HandedBack` where the run waits, `LostLease`.
+    very call that `why_stale` says no longer stands; `expires_in` seconds it runs out, by the setting where that is None. Raises `HandedBack` where the run waits, `LostLease`.
     """
     call = verdict.call
     approval, place = new_id(), (step, call.index)
@@ -89,7 +90,7 @@ def file_call(
         call.provider_call_id[:200], payload.key, intent_of(payload), mark.seal(checkpoint.sealer, step=step, index=call.index),
         None if waits else seal_outcome(checkpoint.sealer, outcome, step=step, index=call.index),
         approval, replaces, why_stale, Jsonb(request), seal_words(approval, payload),
-        conf.approval_seconds, conf.approval_reminder_seconds,
+        conf.approval_seconds if expires_in is None else expires_in, conf.approval_reminder_seconds,
     )  # fmt: skip
     rows = hot.ask(HOLD, (*values, *checkpoint.events.taken()), give_up=checkpoint.give_up)
     told = hot.told_of(rows, fence)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from liyagent.gateway.outcome import Call, Contract, Outcome
@@ -20,7 +21,9 @@ class Manner:
     # Whether a call that is held is waited for; None: as the agent says.
     may_wait: bool | None = None
     # Calls that are none of any server: looks at what this house keeps, answered by `look`.
-    own: Mapping[str, Contract] = {}
+    own: Mapping[str, Contract] = MappingProxyType({})
+    # Those of them that look at runs below: a Stop comes behind them, since a family ends from below.
+    below: frozenset[str] = frozenset()
 
     def scope(self, checkpoint: Checkpoint, pending: Pending) -> RunScope:
         """Return the scope of a step's calls."""
@@ -35,7 +38,7 @@ class Manner:
         return result_message(call.provider_call_id, outcome)
 
     def look(self, scope: RunScope, call: Call, row: MarkedCall | None) -> Outcome:
-        """Answer a call of our own; made again after a crash, it answers the same. Raises `HandedBack` while it waits."""
+        """Answer a call of our own, settled; asked again after a crash, it answers the same. Raises `HandedBack` while it waits."""
         raise NotImplementedError
 
     def context(self, checkpoint: Checkpoint, ending: Ending) -> dict[str, Any]:

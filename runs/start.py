@@ -25,7 +25,8 @@ from runs.conversation import start_part
 from runs.errors import AgentContained, NotStarted, StartKeyReused
 from runs.guard import facts_of, masked_start
 from runs.hot import Counters
-from runs.models import ROOT_LOOP, Run, StartKey
+from runs.minds import MIND
+from runs.models import MINDED_FORMAT, ROOT_LOOP, Run, StartKey
 from runs.wake import tell_queued
 from runs.written_ahead import is_written_ahead
 
@@ -34,6 +35,20 @@ LONGEST_TASK = 200_000
 MOST_LOOKS = 10
 MOST_TURNS = 500
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """That a run's steps are decided about by another mind than a model: `facts` are sealed into its first part.
+
+    Its start is given our own words, and no model reads them: no guardrail looks at them.
+    """
+
+    mind: str
+    workflow: str
+    facts: Mapping[str, Any]
+
+
 TURN_ROLES = frozenset({"user", "assistant"})
 
 
@@ -60,6 +75,7 @@ def start_run(
     run_id: UUID | None = None,
     continues: UUID | None = None,
     told: Mapping[str, Any] = NOTHING,
+    plan: Plan | None = None,
 ) -> Started:
     """Store a run as queued; any process's runner takes it.
 
@@ -67,7 +83,7 @@ def start_run(
     With a `start_key` the first start is found again: the same answer for the same body, `StartKeyReused`
     for another. What the agent's input guardrails mask is sealed masked; a refusal of theirs ends the run
     before its first step. `continues` names the ended run that it goes on from (`go_on.continue_run` judges that), `told`
-    stands in its audit row. Raises `AgentUnknown`, `AgentContained`, `ChannelClosed`, `BadInput`; `NotStarted` while the
+    stands in its audit row; with a `plan` no model is asked. Raises `AgentUnknown`, `AgentContained`, `ChannelClosed`, `BadInput`; `NotStarted` while the
     database is away.
     """
     earlier = find_started(started_by, agent_key, start_key, body_digest)
@@ -90,12 +106,21 @@ def start_run(
         run = _new_run(agent, run_id)
         run.entry, run.started_by, run.request_id = entry, started_by, request_id
         run.continues = continues
-        run.is_written_ahead = is_written_ahead(
+        run.is_written_ahead = plan is not None or is_written_ahead(
             entry=entry, may_wait=agent.may_wait, tool_patterns=agent.tool_patterns
         )
+        if plan is not None:
+            run.workflow, run.format = plan.workflow, MINDED_FORMAT
         run.mission = mission or str(run.correlation_id)
         begun = _begin(
-            run, agent, task, turns, start_key=start_key, body_digest=body_digest, told=told
+            run,
+            agent,
+            task,
+            turns,
+            start_key=start_key,
+            body_digest=body_digest,
+            told=told,
+            plan=plan,
         )
         if begun.run_id is not None and begun.correlation_id is not None:
             if begun.body_digest != body_digest:
@@ -117,10 +142,12 @@ def _begin(
     start_key: str,
     body_digest: str,
     told: Mapping[str, Any],
+    plan: Plan | None,
 ) -> Begun:
-    task, turns, acted = masked_start(agent.guardrails, task=task, turns=turns)
+    guardrails = agent.guardrails if plan is None else {}
+    task, turns, acted = masked_start(guardrails, task=task, turns=turns)
     facts = [facts_of(run, it) for it in acted]
-    sealed = _seal(run, task=task, turns=turns, acted=facts)
+    sealed = _seal(run, task=task, turns=turns, acted=facts, plan=plan)
     return begin_run(
         run,
         sealed=sealed,
@@ -178,11 +205,18 @@ def _new_run(agent: AgentNow, run_id: UUID) -> Run:
 
 
 def _seal(
-    run: Run, *, task: str, turns: list[dict[str, str]], acted: list[dict[str, Any]]
+    run: Run,
+    *,
+    task: str,
+    turns: list[dict[str, str]],
+    acted: list[dict[str, Any]],
+    plan: Plan | None,
 ) -> bytes:
     """Seal the first part, which also says as whose run it was started, and the head over it."""
     sealer = sealer_of(run)
     part = start_part(task=task, history=turns, run=started_as(run))
+    if plan is not None:
+        part |= {MIND: plan.mind, **plan.facts}
     if acted:
         part["guarded"] = acted
     if (traceparent := current_stamp().traceparent) and settings.LIYAGENT.traces:

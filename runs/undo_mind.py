@@ -39,6 +39,10 @@ ONE = 'saga_id = %s AND "order" = %s'
 TOLD = hot.with_events(
     "SELECT * FROM liyagent_undo_told(%s, %s, %s, %b, %s, %s, %s, %b, %s, EVENTS)"
 )
+AT_IT = (
+    "SELECT 1 FROM runs_run WHERE correlation_id = %s AND id <> %s AND ended_at IS NULL"
+    " AND loop NOT LIKE 'approved:%%' LIMIT 1"
+)
 COUNTS = "SELECT fate, count(*)::int FROM sagas_undo WHERE saga_id = %s GROUP BY fate"
 HIGHEST = (1 << 31) - 1
 FATES = {
@@ -80,7 +84,7 @@ class UndoManner(Manner):
 
     def look(self, scope: RunScope, call: Call, row: MarkedCall | None) -> Outcome:
         """Answer once the rest is over."""
-        return rest(scope.checkpoint, call)
+        return rest(scope, call)
 
 
 class UndoMind(Mind):
@@ -109,6 +113,8 @@ class UndoMind(Mind):
         again = self._hear() if self._undo is not None else None
         self._act_as("", None, "")
         self._attempt.may_go_on()
+        if self._undo is None:
+            self._wait_for_family()
         if again is not None and self._undo is not None:
             return self._step(self._undo, tries=again)
         below = self._undo.order if self._undo is not None else HIGHEST
@@ -117,6 +123,15 @@ class UndoMind(Mind):
             if self._may_be_made(found[0]):
                 return self._step(found[0], tries=1)
         return self._ended()
+
+    def _wait_for_family(self) -> None:
+        """What below the root is at it still was stopped with it, and what it does until then is undone too.
+
+        Raises `HandedBack` until all of it has ended.
+        """
+        run = self._checkpoint.run
+        if hot.ask(AT_IT, (run.correlation_id, run.id), give_up=self._checkpoint.give_up):
+            raise come_back(self._checkpoint)
 
     def _stored(self, where: str, order: int) -> list[Undo]:
         values = (self._checkpoint.run.correlation_id, order)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from liyagent.core.errors import BadInput, LiyagentError
 from liyagent.core.files import Place
 from liyagent.core.json_path import json_path
-from liyagent.core.plain import json_bytes
+from liyagent.core.plain import NotJson, NotStorable, json_bytes, parse_json
 
 EXPRESSION = "$expr"
 MOST_PATH = 500
@@ -32,6 +32,20 @@ class BadTemplate(BadInput):
     """The template cannot be read."""
 
     code = "template.bad"
+
+
+def as_data(value: Any) -> Any:
+    """Return what a tool answered as expressions read it: text that is a JSON object or list as that, all else as it is.
+
+    Many servers tell their records as text alone.
+    """
+    if not isinstance(value, str) or value.lstrip()[:1] not in {"{", "["}:
+        return value
+    try:
+        read = parse_json(value)
+    except (NotJson, NotStorable):
+        return value
+    return read
 
 
 def lookup(path: str, context: Any) -> Any:

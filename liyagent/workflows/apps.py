@@ -1,5 +1,7 @@
 """The workflows room."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -8,3 +10,10 @@ class WorkflowsConfig(AppConfig):
 
     name = "liyagent.workflows"
     label = "workflows"
+
+    def ready(self) -> None:
+        """Have runs carried by their definitions."""
+        mind = import_module("liyagent.workflows.mind")
+        import_module("runs.minds").MINDS[import_module("liyagent.workflows.branches").NAME] = (
+            mind.WorkflowMind
+        )

@@ -15,6 +15,7 @@ from liyagent.core.conditions import CannotBeJudged, holds
 from liyagent.core.errors import LiyagentError
 from liyagent.core.templates import render
 from liyagent.workflows.steps import END, Definition, Step
+from liyagent.workflows.waits import check_wait
 
 # What a step's words are filled in from, by the type of the step: the fields of its body that are templates.
 FILLED = {
@@ -24,6 +25,7 @@ FILLED = {
     "wait": ("seconds", "until", "signal"),
     "approve": ("question",),
 }
+LONGEST_ERROR = 2000
 WITHIN = frozenset({"set", "branch"})
 
 
@@ -79,7 +81,10 @@ class Told:
 
 @dataclass(slots=True, kw_only=True)
 class Course:
-    """Where a run of a workflow stands. Ask `next`, do what it wants, tell `took`, until it is `Over`."""
+    """Where a run of a workflow stands. Ask `next`, do what it wants, tell `took`, until it is `Over`.
+
+    `tried` is every attempt that needed the world, with what it came to and its error; `told` the steps that came to an end.
+    """
 
     definition: Definition
     input: Any
@@ -88,6 +93,7 @@ class Course:
     vars: dict[str, Any] = field(default_factory=dict)
     steps: dict[str, Any] = field(default_factory=dict)
     told: list[Told] = field(default_factory=list)
+    tried: list[dict[str, Any]] = field(default_factory=list)
     executed: int = 0
     _at: str = ""
     _attempt: int = 1
@@ -127,6 +133,10 @@ class Course:
     def took(self, result: Result) -> None:
         """Go on behind the step that was asked for last with what came of it."""
         step = self.definition.steps[self._at]
+        facts = {"step": step.id, "number": self.executed, "attempt": self._attempt}
+        self.tried.append(
+            {**facts, "came": result.came.value, "error": result.error[:LONGEST_ERROR]}
+        )
         if result.came is Came.DONE:
             self._done(step, result)
         else:
@@ -144,6 +154,8 @@ class Course:
         for name in FILLED.get(step.type, ()):
             if name in body:
                 body[name] = render(body[name], self.scope())
+        if step.type == "wait":
+            check_wait(body)
         if step.type == "set":
             self.vars.update(body["values"])
             self._done(step, Result(came=Came.DONE, output=body["values"]))

@@ -28,6 +28,12 @@ class InputMisfit(BadInput):
     code = "workflows.input_misfit"
 
 
+class WaitInvalid(BadInput):
+    """This cannot be waited for."""
+
+    code = "workflows.wait_invalid"
+
+
 class WorkflowUnknown(NotFound):
     """There is no such workflow."""
 
@@ -56,3 +62,21 @@ class RunsGoOn(Conflict):
     """Runs of this workflow have not ended."""
 
     code = "workflows.runs_go_on"
+
+
+class WorkflowOff(Conflict):
+    """This workflow is switched off."""
+
+    code = "workflows.off"
+
+
+class NoSignals(Conflict):
+    """This run is no workflow's: no step of it waits for a signal."""
+
+    code = "workflows.no_signals"
+
+
+class TooManySignals(Conflict):
+    """As many signals as a run may have wait to be taken: 100."""
+
+    code = "workflows.too_many_signals"

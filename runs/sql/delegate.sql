@@ -65,6 +65,46 @@ BEGIN
     RETURN QUERY SELECT v.stop_requested, v_config, true;
 END $$;
 
+-- Start the branches of a step, each a run of its own, and put the parent to sleep, in one commit. `p_children` are their rows;
+-- one that is there, by its loop, is left as it is. `is_handed` as in `liyagent_delegate`.
+CREATE FUNCTION liyagent_fork(
+    p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_config bigint, p_children jsonb, p_seals bytea[],
+    p_starts bytea[], p_kinds text[], p_contents text[]
+) RETURNS TABLE (stop boolean, config bigint, is_handed boolean) LANGUAGE plpgsql AS $$
+DECLARE v record; v_config bigint; v_child jsonb; v_index int := 0;
+BEGIN
+    SELECT r.stop_requested INTO v FROM runs_run r WHERE r.id = p_run AND r.attempt = p_attempt
+        AND r.status = 'running' AND r.sequence = p_sequence - 1 FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT r.stop_requested, liyagent_config_version(), true FROM runs_run r
+            WHERE r.id = p_run AND r.attempt = p_attempt AND r.sequence = p_sequence
+                AND r.status IN ('waiting', 'queued');
+        RETURN;
+    END IF;
+    v_config := liyagent_config_version();
+    IF v.stop_requested OR v_config <> p_config THEN
+        RETURN QUERY SELECT v.stop_requested, v_config, false;
+        RETURN;
+    END IF;
+    UPDATE runs_run r SET sequence = p_sequence, seal = p_seal, holder = NULL, status = 'waiting'
+        WHERE r.id = p_run RETURNING r.* INTO v;
+    FOR v_child IN SELECT * FROM jsonb_array_elements(p_children) LOOP
+        v_index := v_index + 1;
+        CONTINUE WHEN EXISTS (SELECT 1 FROM runs_run c
+            WHERE c.correlation_id = v.correlation_id AND c.loop = v_child->>'loop');
+        PERFORM liyagent_start((v_child->>'id')::uuid, v.correlation_id, p_run, v_child->>'loop', v.agent_key,
+            (v_child->>'version')::int, v.entry, v.mission, v.request_id, v.started_by, v.recording,
+            (v_child->>'format')::smallint, v_child->>'key_id', p_seals[v_index], p_starts[v_index], ''::bytea,
+            jsonb_build_object('agent', v.agent_key, 'version', v_child->'version', 'entry', v.entry, 'parent', p_run,
+                'branch', v_child->'branch'),
+            '[]'::jsonb, v_config, '', '', p_workflow => v.workflow);
+    END LOOP;
+    PERFORM liyagent_flush_events(
+        p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
+    PERFORM liyagent_notify_queued();
+    RETURN QUERY SELECT v.stop_requested, v_config, true;
+END $$;
+
 -- Go back to sleep while the child is at it: a CASE on the head alone. `p_wakes` was read before the child was looked at,
 -- and whoever ends a child adds to it (ruling 39). A stop keeps it no longer awake: the child is stopped in the same
 -- commit, and its end wakes the parent, so that a family ends from below.
