@@ -75,19 +75,21 @@ def curl(line: str) -> str:
     """Carry out what `curl` would; the few options that the document uses."""
     words = iter(shlex.split(line)[1:])
     headers: dict[str, str] = {}
-    body, url = None, ""
+    body, url, method = None, "", ""
     for word in words:
         if word == "-H":
             name, _, value = next(words).partition(": ")
             headers[name] = value
         elif word == "-d":
             body = next(words).encode()
+        elif word == "-X":
+            method = next(words)
         elif word not in {"-s", "-N"}:
             url = word
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
     target = f"{parts.path}?{parts.query}" if parts.query else parts.path
-    connection.request("POST" if body else "GET", target, body, headers)
+    connection.request(method or ("POST" if body else "GET"), target, body, headers)
     return connection.getresponse().read().decode()
 
 

@@ -36,6 +36,7 @@ from tests.guards.seals import SEAL_GUARDS
 from tests.guards.starts import TOLD_STARTS
 from tests.guards.taking_over import TAKING_OVER
 from tests.guards.teams import TEAMS
+from tests.guards.tickets import TICKETS
 from tests.guards.tool_guards import TOOL_GUARDS
 from tests.guards.traces import TRACES
 from tests.guards.webhooks import WEBHOOKS
@@ -480,4 +481,5 @@ END $$;
     *DOUBTS,
     *FILING,
     *TOOL_GUARDS,
+    *TICKETS,
 )

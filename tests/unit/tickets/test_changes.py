@@ -12,6 +12,7 @@ from django.db import connections, transaction
 from pytest_django import Settings
 
 from liyagent.audit.models import AuditRow
+from liyagent.core.ids import new_id
 from liyagent.core.paging import read_cursor
 from liyagent.tickets import comment_ticket as commenting
 from liyagent.tickets.change_ticket import change_ticket
@@ -25,7 +26,7 @@ from liyagent.tickets.errors import (
 )
 from liyagent.tickets.find import find_ticket
 from liyagent.tickets.listing import list_comments, list_tickets
-from liyagent.tickets.models import Comment, Ticket
+from liyagent.tickets.models import NOW, Comment, Ticket
 from liyagent.tickets.words import body_of, text_of
 from runs.reseal import reseal
 from runs.seals import key_uses
@@ -157,22 +158,25 @@ def test_the_same_words_again_are_the_comment_there_is(file: Filing) -> None:
     assert find_ticket(ONE).comments == 3
 
 
-def test_two_comments_at_once_have_two_places(file: Filing) -> None:
-    file()
+def test_a_comment_waits_for_the_one_before_it(file: Filing) -> None:
+    ticket = file()
+    said: list[int] = []
 
-    def write(name: str) -> None:
+    def second() -> None:
         try:
-            comment_ticket(number=ONE, text=f"I am {name}", actor=name)
+            said.append(comment_ticket(number=ONE, text="me too", actor="ben").place)
         finally:
             connections.close_all()
 
-    threads = [threading.Thread(target=write, args=[f"u{it}"]) for it in range(4)]
-    for thread in threads:
+    thread = threading.Thread(target=second)
+    with transaction.atomic(durable=True):
+        Ticket.objects.select_for_update().get(id=ticket.id)
+        Ticket.objects.filter(id=ticket.id).update(comments=1)
+        Comment.objects.create(id=new_id(), ticket=ticket, place=1, by="ann", sealed=b"", key_id="", created_at=NOW)  # fmt: skip
         thread.start()
-    for thread in threads:
-        thread.join(10)
-    places = list(Comment.objects.values_list("place", flat=True))
-    assert (places, find_ticket(ONE).comments) == ([1, 2, 3, 4], 4)
+        wait_until_blocked()
+    thread.join(10)
+    assert (said, find_ticket(ONE).comments) == ([2], 2)
 
 
 def test_comments_have_an_end(file: Filing, monkeypatch: pytest.MonkeyPatch) -> None:
