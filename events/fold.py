@@ -363,7 +363,7 @@ def _workflow(run: RunState, told: Mapping[str, Any], number: int) -> None:
 
 
 def _saga(run: RunState, told: Mapping[str, Any], number: int) -> None:
-    texts = ("server", "tool", "key", "undo", "missing", "fate", "approval", "note")
+    texts = ("server", "tool", "key", "undo", "missing", "fate", "approval", "note", "handoff", "id")
     numbers = (
         "step",
         "index",
@@ -410,5 +410,6 @@ FOLDS = {
     "saga.compensating": _saga,
     "saga.undone": _saga,
     "saga.ended": _saga,
+    "saga.handoff": _saga,
     "handoff": _handoff,
 }

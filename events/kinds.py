@@ -167,6 +167,11 @@ KINDS: Mapping[str, Kind] = {
             {"tried": NUMBER, "done": NUMBER, "held": NUMBER, "failed": NUMBER, "unknown": NUMBER},
         ),
         _kind(
+            "saga.handoff",
+            "what a failed run left was put before a person: as what, and the id of the request or the number of the ticket",
+            {"handoff": TEXT, "id": TEXT},
+        ),
+        _kind(
             "handoff",
             "a version of a hand-off was written or read by this run",
             {"thread": TEXT, "version": NUMBER, "digest": TEXT, "direction": TEXT},

@@ -4,7 +4,7 @@ from importlib import import_module
 
 from django.apps import AppConfig
 
-from liyagent.approvals.handlers import BESIDE, CALL, HANDLERS
+from liyagent.approvals.handlers import BESIDE, CALL, HANDLERS, SAGA
 from liyagent.gateway.needed import NEEDS
 
 
@@ -24,6 +24,8 @@ class RunsConfig(AppConfig):
         import_module("runs.minds").MINDS[import_module("runs.undo_run").NAME] = undo.UndoMind
         HANDLERS[CALL] = import_module("runs.approved_run").begin_approved_run
         BESIDE[CALL] = import_module("runs.beside_request").beside_request
+        again = import_module("runs.again")
+        HANDLERS[SAGA], BESIDE[SAGA] = again.decided_about_saga, again.beside_saga
         NEEDS.append(import_module("runs.server_needs").need_of)
         evidence = import_module("runs.evidence_facts")
         import_module("events.reading").FACTS.append(evidence.facts_between)

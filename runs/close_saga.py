@@ -5,14 +5,16 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models.functions import Now
+from django.db.models import Case, F, Value, When
 
+from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.audit.record import record
 from liyagent.core.errors import BadInput
 from liyagent.core.plain import clean_text
+from liyagent.tickets.models import NOW
 from runs.compensate import lock_root
 from sagas.errors import Compensating, SagaClosed, SagaOpen, SagaUnknown
-from sagas.models import Saga, SagaStatus, Undo, UndoFate
+from sagas.models import Handoff, Saga, SagaStatus, Undo, UndoFate
 
 LONGEST_REASON = 500
 # The heads of the rounds that asked, before their requests: the lock order of every decision.
@@ -32,29 +34,27 @@ def close_saga(*, run_id: UUID, actor: str, reason: str) -> Saga:
     reason = _checked(reason)
     with transaction.atomic(durable=True):
         root = lock_root(run_id)
-        held = Undo.objects.filter(saga_id=root.id, fate=UndoFate.HELD).order_by("approval")
-        requests = list(held.values_list("approval", flat=True))
-        with connection.cursor() as cursor:
-            cursor.execute(LOCK_ASKED, [requests])
-            for request in requests:
-                cursor.execute(WITHDRAW, [request, actor, f"the saga was closed: {reason}"[:500]])
         close_within(root.id, actor=actor, reason=reason)
     return Saga.objects.get(id=root.id)
 
 
 def close_within(saga_id: UUID, *, actor: str, reason: str) -> Saga:
-    """Close a saga in the caller's transaction, whatever is asked of people for it. Raises as `close_saga`."""
-    saga = Saga.objects.select_for_update().filter(id=saga_id).first()
-    if saga is None:
-        raise SagaUnknown(run=saga_id)
-    _check(saga)
+    """Close a saga in the caller's transaction, which holds the head of its root. Raises as `close_saga`."""
+    _check(Saga.objects.filter(id=saga_id).first(), saga_id)
+    _withdraw(saga_id, actor=actor, reason=f"the saga was closed: {reason}"[:LONGEST_REASON])
+    # No round begins while the head is held, so that this is the saga that was looked at.
+    saga = _check(Saga.objects.select_for_update().filter(id=saga_id).first(), saga_id)
     was = saga.status
     Saga.objects.filter(id=saga_id).update(
         status=SagaStatus.CLOSED,
         closed_by=actor,
         closed_reason=reason,
-        closed_at=Now(),
-        changed_at=Now(),
+        closed_at=NOW,
+        changed_at=NOW,
+        # What was not put before anybody yet never will be.
+        handoff=Case(
+            When(handed_off_at=None, then=Value(Handoff.NONE.value)), default=F("handoff")
+        ),
     )
     record(
         "saga.closed",
@@ -68,7 +68,35 @@ def close_within(saga_id: UUID, *, actor: str, reason: str) -> Saga:
     return saga
 
 
-def _check(saga: Saga) -> None:
+def _withdraw(saga_id: UUID, *, actor: str, reason: str) -> None:
+    """Take back what is asked of people: to make a held undo, and to begin again. What they decided before stands."""
+    requests = _asked(saga_id)
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_ASKED, [[it.id for it in requests]])
+        for request in requests:
+            cursor.execute(WITHDRAW, [request.id, actor, reason])
+            if cursor.fetchone()[0]:
+                record(
+                    "agent.approval.withdrawn",
+                    actor=actor,
+                    mission=request.mission,
+                    correlation_id=request.correlation_id,
+                    run_id=request.run_id,
+                    detail={"approval": str(request.id), "by": actor, "reason": reason},
+                )
+
+
+def _asked(saga_id: UUID) -> list[Approval]:
+    undos = Undo.objects.filter(saga_id=saga_id, fate=UndoFate.HELD).values_list("approval")
+    filed = Saga.objects.filter(id=saga_id, handoff=Handoff.APPROVAL).values_list("handoff_id")
+    ids = [it for (it,) in [*undos, *filed] if it]
+    open_ones = Approval.objects.filter(id__in=ids, status=ApprovalStatus.PENDING)
+    return list(open_ones.defer("sealed", "ceiling").order_by("id"))
+
+
+def _check(saga: Saga | None, saga_id: UUID) -> Saga:
+    if saga is None:
+        raise SagaUnknown(run=saga_id)
     if saga.status == SagaStatus.CLOSED:
         raise SagaClosed(f"it was closed before: {saga.closed_reason}", run=saga.id)
     if saga.status == SagaStatus.OPEN:
@@ -77,6 +105,7 @@ def _check(saga: Saga) -> None:
         raise Compensating(
             f"run {saga.compensating_run} is at it; stop that one, or wait", run=saga.id
         )
+    return saga
 
 
 def _checked(reason: str) -> str:

@@ -105,6 +105,13 @@ class WordsNotKept(LiyagentError):
     http_status = HTTPStatus.CONFLICT
 
 
+class NotAgain(LiyagentError):
+    """What this run was given is not kept, so it cannot begin again. Start a new one, and close what this one left."""
+
+    code = "run.not_again"
+    http_status = HTTPStatus.CONFLICT
+
+
 class UnknownWrites(LiyagentError):
     """Writes of this run are of unknown outcome: say what happened to each first, or go on despite them."""
 

@@ -14,6 +14,8 @@ from runs.undo_ride import FORMAT
 from runs.undo_run import undo_child
 
 CONTEXT = "saga-context"
+# Of the context: what a run that begins again is given.
+AGAIN = "again"
 FAILED, STOPPED, REJECTED, CAP = "failed", "stopped", "rejected", "cap"
 # A person's word, or a cap: the writes are undone unless `on_stop` is `keep`.
 BY_WORD = frozenset({STOPPED, REJECTED, CAP})
@@ -62,6 +64,16 @@ def cause_of(status: RunStatus, error: EndError) -> str:
     if error is EndError.REJECTED:
         return REJECTED
     return CAP if error.value.startswith("cap.") else FAILED
+
+
+def given_to(start: dict[str, Any]) -> dict[str, Any]:
+    """Return, of the first part of a run, what it was given, so that another can begin again with the same.
+
+    A workflow's `workflow` and `input`, an agent's `task` and `history`.
+    """
+    if "workflow" in start:
+        return {"workflow": start["workflow"]["key"], "input": start["workflow"]["input"]}
+    return {"task": start["task"], "history": start["history"]}
 
 
 def _sealed(run: Run, context: dict[str, Any] | None) -> bytes | None:

@@ -16,7 +16,8 @@ from runs import hot
 from runs.checkpoint import Checkpoint, Stored, counters_of, sealer_of, started_as
 from runs.endings import EndError
 from runs.event_buffer import event_buffer
-from runs.failed_saga import failed_saga
+from runs.failed_saga import AGAIN, failed_saga, given_to
+from runs.hand_off import hand_off_behind
 from runs.models import Run, RunStatus
 from runs.tell_start import add_start
 
@@ -78,7 +79,7 @@ def end_run(
             error=error,
             failed_step=failed_step,
             on_failure=on_failure_of(checkpoint.parts[0]),
-            context=context,
+            context=None if context is None else {**context, AGAIN: given_to(checkpoint.parts[0])},
         ),
         events=checkpoint.events.taken(),
         give_up=checkpoint.give_up,
@@ -94,6 +95,7 @@ def end_run(
         answer=answer,
         asked_in=asked_in,
     )
+    hand_off_behind(checkpoint.run, status)
 
 
 def end_unopened(
@@ -137,6 +139,7 @@ def end_unopened(
     )
     RUNS_ENDED.of(status.value, error.value or "none").inc()
     _tell_span(run, counters_of(run), status, error, reason=reason)
+    hand_off_behind(run, status)
 
 
 def on_failure_of(start: dict[str, Any]) -> dict[str, Any]:

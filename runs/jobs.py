@@ -17,6 +17,7 @@ from django_q.tasks import async_task
 from liyagent.core.database import direct_connection
 from liyagent.leases.identity import own_identity
 from liyagent.leases.models import Holder
+from runs.hand_off import hand_off_due
 from runs.hot import AWAY
 from runs.sweep import sweep_lapsed
 
@@ -38,12 +39,14 @@ def ring_sweep(leader: UUID) -> bool:
 
 
 def sweep(leader_holder_id: str) -> None:
-    """Sweep for the process that this cluster belongs to, or for the leader that rang where it belongs to none.
+    """Sweep for the process that this cluster belongs to, or for the leader that rang where it belongs to none, and hand
+    off what failed runs left.
 
     Never raises. A database that is away is told and left to the next ring.
     """
     try:
         sweep_lapsed(_connection(), sweeper=_own_holder() or UUID(leader_holder_id))
+        hand_off_due()
     except AWAY as error:
         logger.warning("not swept for %s, the database is away: %s", leader_holder_id, error)
         _disconnect()

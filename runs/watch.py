@@ -18,6 +18,7 @@ from liyagent.core.database import direct_connection
 from liyagent.leases.holding import neighbours, prune_holders
 from liyagent.leases.identity import Identity, is_over, sees_all_processes
 from liyagent.leases.lease import take_lease
+from runs.hand_off import hand_off_due
 from runs.hint import Hints
 from runs.hot import AWAY
 from runs.jobs import ring_sweep
@@ -99,6 +100,7 @@ class Watch:
             QUEUED.set()
         remind_due()
         forget_old()
+        hand_off_due()
         prune_holders(older_than_seconds=PRUNE_AFTER_SECONDS)
         ring_sweep(self.runner.holder)
 

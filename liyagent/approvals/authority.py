@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from liyagent.agents.models import ConfigVersion
+from liyagent.approvals.handlers import CALL
 from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.gateway.active import active_policy
 
@@ -20,6 +21,7 @@ def policies_changed(approval: Approval, *, now: str) -> bool:
     """Whether an approval would make no call, and the agent would ask anew: the policies are others since it was asked.
 
     Compares what is compared before an approved call is made (ruling 23); `now` is of `policies_now`. False for what was
-    settled: of that nothing is made any more.
+    settled: of that nothing is made any more; and for what is no call, which no policy was asked about.
     """
-    return approval.status in NOT_MADE and approval.policy_fingerprint != now
+    is_call = approval.kind == CALL
+    return is_call and approval.status in NOT_MADE and approval.policy_fingerprint != now

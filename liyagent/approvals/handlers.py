@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 CALL = "call"
+# To begin a failed run again from the start (SG-09).
+SAGA = "saga"
 # Both take an `Approval`; the apps' registry is not ready where this is imported.
 Decided = Callable[[Any], None]
 Beside = Callable[[Any], dict[str, Any]]

@@ -135,6 +135,21 @@ class UnknownCallSerializer(serializers.Serializer[Any]):
     late_finding = serializers.CharField(allow_blank=True)
 
 
+class NotUndoneSerializer(serializers.Serializer[Any]):
+    """A write of a failed run that was not undone: begun again, the run would make it a second time."""
+
+    order = serializers.IntegerField()
+    run_id = serializers.UUIDField()
+    step = serializers.IntegerField()
+    index = serializers.IntegerField()
+    write = serializers.CharField()
+    undo = serializers.CharField()
+    fate = serializers.CharField()
+    tries = serializers.IntegerField()
+    note = serializers.CharField(allow_blank=True)
+    approval = serializers.CharField(allow_blank=True)
+
+
 class DecidedSerializer(ApprovalFactsSerializer):
     """A request as it stands now, after a decision or the very same one sent again: `status` says where it went since."""
 
@@ -156,6 +171,7 @@ class ApprovalToldSerializer(ApprovalFactsSerializer):
     replaced_by = serializers.UUIDField(allow_null=True)
     same_digest = SameDigestSerializer(many=True)
     run_status = serializers.CharField(required=False, allow_blank=True)
+    not_undone = NotUndoneSerializer(many=True, required=False)
     unknown_calls = UnknownCallSerializer(many=True, required=False)
     arguments = serializers.DictField(required=False)
 
@@ -168,6 +184,7 @@ class ApprovalToldSerializer(ApprovalFactsSerializer):
             "replaced_by",
             "same_digest",
             "run_status",
+            "not_undone",
             "unknown_calls",
             "arguments",
         )
