@@ -31,6 +31,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         "Set-up",
         (
             ("Agents", "smart_toy", "admin:agents_agent_changelist", "agents.view_agent", "contained"),
+            ("Workflows", "account_tree", "admin:workflows_workflow_changelist", "workflows.view_workflow", ""),
             ("Tool servers", "dns", "admin:gateway_toolserver_changelist", "gateway.view_toolserver", "unreadable"),
             ("Tools", "build", "admin:gateway_tool_changelist", "gateway.view_tool", "to_approve"),
             ("Policies", "policy", "admin:gateway_policy_changelist", "gateway.view_policy", ""),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import yaml
+from rest_framework.exceptions import ParseError
 
+from liyagent.core.bodies import StrictJSONParser
 from liyagent.core.errors import BadInput
 from liyagent.core.files import Place, parse_yaml, read_text, yaml_lines
+from liyagent.core.problems import BodyTooLarge
 from liyagent.core.tables import cell
 from liyagent.workflows.errors import DefinitionWrong
 from liyagent.workflows.models import Workflow
@@ -31,7 +35,7 @@ def read_workflows_file(path: str | Path) -> tuple[list[dict[str, Any]], list[st
     """
     try:
         text = read_text(path)
-        document = parse_yaml(text)
+        document = parse_text(text)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
     is_listed = isinstance(document, dict) and isinstance(document.get("workflows"), list)
@@ -50,6 +54,23 @@ def read_workflows_file(path: str | Path) -> tuple[list[dict[str, Any]], list[st
     return document["workflows"], [
         f"{path}: line {_line(place, lines)}: {said}" for place, said in told[:MOST_TOLD]
     ]
+
+
+def parse_text(text: str) -> Any:
+    """Return what a text says as plain JSON: JSON where it begins with a bracket of an object, else YAML.
+
+    Raises `BadInput` on one line, also for a name that stands twice in one object. YAML would read some of JSON's numbers
+    as text.
+    """
+    if not text.lstrip().startswith("{"):
+        return parse_yaml(text)
+    try:
+        return StrictJSONParser().parse(BytesIO(text.encode()))
+    except BodyTooLarge as error:
+        raise BadInput(str(error)) from error
+    except ParseError as error:
+        said = str(error.detail).replace("the body ", "")
+        raise BadInput(f"is no JSON that can be used: {said}") from error
 
 
 def save_workflows_files(paths: Sequence[str], *, actor: str) -> list[Workflow]:
