@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from liyagent.providers.types import ModelAnswer
-from runs.approved_run import ending_of_call
+from runs.approved_run import UNDO_KEY, ending_of_call
 from runs.attempt import Attempt
 from runs.authority import AgentNow
 from runs.ending import Ending, MayNotGoOn
@@ -17,6 +17,8 @@ class ApprovedMind:
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
+        # One that is an undo is undone by nothing.
+        attempt.checkpoint.undo_key = attempt.checkpoint.parts[0].get(UNDO_KEY, "")
 
     def begin(self, agent: AgentNow) -> None:
         """Take up what was written. It was given our own words, and no model reads them: nothing checks them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -40,7 +41,7 @@ def compensate_run(*, run_id: UUID, actor: str, reason: str = "") -> Saga:
             raise NothingOwed(run=root.id)
         child, seal, start = undo_child(root, round_number=saga.round + 1)
         told = clean_text(reason)[:LONGEST_REASON]
-        values = [root.id, actor, told, Jsonb(child), seal, start, root.id]
+        values: list[Any] = [root.id, actor, told, Jsonb(child), seal, start, root.id]
         with connection.cursor() as cursor:
             cursor.execute(START, values)
     tell_queued()
@@ -50,7 +51,8 @@ def compensate_run(*, run_id: UUID, actor: str, reason: str = "") -> Saga:
 def lock_root(run_id: UUID) -> Run:
     """Return the locked head of the root of a run's family. Raises `SagaUnknown`."""
     correlation = Run.objects.filter(id=run_id).values_list("correlation_id", flat=True).first()
-    root = Run.objects.select_for_update(no_key=True).filter(id=correlation).first()
+    roots = Run.objects.select_for_update(no_key=True)
+    root = roots.filter(id=correlation).first() if correlation is not None else None
     if root is None:
         raise SagaUnknown(f"there is no run {run_id}", run=run_id)
     return root

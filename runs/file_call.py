@@ -83,6 +83,7 @@ def file_call(
         approval=str(approval),
         chain=chain_of(checkpoint),
         agent=checkpoint.acting_as,
+        undo_key=checkpoint.undo_key,
     )
     fence, conf = checkpoint.next_fence(), settings.LIYAGENT
     values = (

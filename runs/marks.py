@@ -22,7 +22,7 @@ class SealedMark:
     `marked_after` is no later than the row's `marked_at`, by the database's clock as this process knew it. `approval` is
     the id of the request that it is held for, or was approved by, "" for none; `chain` the agents that handed the work
     down, for a call that a run of its own may have to make; `undo` how it is undone, None where nobody said;
-    `agent` whose call it is, "" for the run's own.
+    `agent` whose call it is, "" for the run's own; `undo_key` that of the undo which it is, "" for a call that is none.
     """
 
     payload: Payload
@@ -34,6 +34,7 @@ class SealedMark:
     chain: tuple[str, ...] = ()
     undo: Declared | None = None
     agent: str = ""
+    undo_key: str = ""
 
     def seal(self, sealer: Sealer, *, step: int, index: int) -> bytes:
         """Return it sealed as the mark of that very call."""
@@ -50,6 +51,8 @@ class SealedMark:
             facts["undo"] = self.undo.as_json()
         if self.agent:
             facts["agent"] = self.agent
+        if self.undo_key:
+            facts["undo_key"] = self.undo_key
         return sealer.seal(facts, kind=BYTES, number=place_of(step, index))
 
 
@@ -77,6 +80,7 @@ def open_mark(sealer: Sealer, row: Call) -> SealedMark:
         chain=tuple(facts.get("chain", ())),
         undo=Declared.from_json(facts["undo"]) if "undo" in facts else None,
         agent=facts.get("agent", ""),
+        undo_key=facts.get("undo_key", ""),
     )
     sealed = (mark.payload.server, mark.payload.tool, mark.payload.key, mark.has_identity)
     if (*sealed, mark.key_window_seconds, mark.intent, mark.approval) != _columns(row):

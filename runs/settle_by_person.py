@@ -169,7 +169,7 @@ def _settle(
     kinds, contents = _event(call, run, outcome, actor)
     undo = undo_found(call, run, outcome.result, is_known=outcome.result != NO_RESULT)
     is_done = outcome.fate is Fate.DONE
-    values = [call.id, outcome.fate.value, sealed, run.key_id, actor, reason]
+    values: list[Any] = [call.id, outcome.fate.value, sealed, run.key_id, actor, reason]
     values += [*(undo if is_done else NO_UNDO).values(), kinds, contents]
     with transaction.atomic(durable=True):
         rows = _ask(SETTLE, values)

@@ -20,6 +20,7 @@ from runs.ending import Ending, failed
 from runs.endings import EndError
 from runs.errors import CheckpointBroken
 from runs.manner import Manner
+from runs.marks import place_of
 from runs.mind import Mind
 from runs.models import Call as MarkedCall
 from runs.models import Run, RunStatus
@@ -27,8 +28,7 @@ from runs.rest import REST, REST_NAME, rest, rest_call
 from runs.scope import RunScope
 from runs.step import count_step
 from runs.tell_start import tell_start
-from runs.undo_ride import UNDO_OUTCOME, open_undo, place_of, sealer_of_undo
-from sagas.declare import Declared
+from runs.undo_ride import UNDO_OUTCOME, open_undo, sealer_of_undo
 from sagas.models import Undo, UndoFate
 
 MOST_TRIES = 3
@@ -63,10 +63,6 @@ class UndoScope(RunScope):
             return super().step_key(call)
         self.keys[call.index] = self.checkpoint.undo_key
         return self.keys[call.index]
-
-    def declare(self, call: Call) -> Declared | None:
-        """Nothing undoes an undo."""
-        return None
 
     def _has_identity(self, call: Call) -> bool:
         return True
@@ -176,7 +172,7 @@ class UndoMind(Mind):
             arguments_text="",
             args=kept["args"],
         )
-        calls = (call,)
+        calls: tuple[ToolCall, ...] = (call,)
         if tries > 1:
             seconds = settings.LIYAGENT.undo_backoff_seconds * 2 ** (tries - 2)
             until = self._checkpoint.database_time() + timedelta(seconds=seconds)

@@ -73,12 +73,11 @@ def _checked(value: Any, definition: Mapping[str, Any]) -> Any:
         return plain
     found = sorted(Draft202012Validator(schema).iter_errors(plain), key=lambda it: it.json_path)
     if found:
-        error = InputMisfit(
-            "; ".join(f"input{it.json_path[1:]}: {it.message[:200]}" for it in found[:3])
-        )
-        error.errors = [
+        told = "; ".join(f"input{it.json_path[1:]}: {it.message[:200]}" for it in found[:3])
+        misfit = InputMisfit(told)
+        misfit.errors = [
             {"field": f"input{it.json_path[1:]}", "detail": it.message[:300]}
             for it in found[:MOST_TOLD]
         ]
-        raise error
+        raise misfit
     return plain

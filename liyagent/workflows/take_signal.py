@@ -42,7 +42,7 @@ def take_signal(scope: RunScope, call: Call) -> Outcome:
         return answered(scope, call, Outcome(fate=Fate.DONE, result=result))
     deadline = datetime.fromisoformat(until) if until else None
     if deadline is not None and checkpoint.database_time() >= deadline:
-        error = f"no signal {name!r} came until {deadline:%Y-%m-%d %H:%M:%S} UTC"
-        return answered(scope, call, Outcome(fate=Fate.FAILED, error=error))
+        told = f"no signal {name!r} came until {deadline:%Y-%m-%d %H:%M:%S} UTC"
+        return answered(scope, call, Outcome(fate=Fate.FAILED, error=told))
     # The head was read, with its wakes, before this.
     raise pause(checkpoint, until=deadline, wakes=checkpoint.run.wakes)

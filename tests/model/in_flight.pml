@@ -60,7 +60,7 @@ byte takes, counted;                                     /* of whoever looks on:
 #else
 #define may_send(me, d) (now < (d))
 #endif
-/* Ruling 6, runs/loop.py _wait_until_settled: a read-back waits until no earlier attempt can send. */
+/* Ruling 6, runs/attempt.py _wait_until_settled: a read-back waits until no earlier attempt can send. */
 #ifdef WITHOUT_WAIT
 #define settled         true
 #else

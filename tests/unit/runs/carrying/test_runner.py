@@ -15,7 +15,7 @@ from django.conf import settings
 from liyagent.leases.holding import register_holder
 from liyagent.leases.identity import own_identity
 from liyagent.providers.types import ModelAnswer, ModelRequest
-from runs import hot, loop
+from runs import hot, model_mind
 from runs.checkpoint import keyring
 from runs.models import Run
 from runs.renewal import Renewal
@@ -95,7 +95,7 @@ def test_an_attempt_that_breaks_counts_as_a_loss_and_the_third_fails_the_run(
     def break_down(*_args: object, **_facts: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(loop, "messages_of", break_down)
+    monkeypatch.setattr(model_mind, "messages_of", break_down)
     run = world.start(says("never"))
     eventually(lambda: Run.objects.get(id=run.id).losses == 2)
     ((run_id, attempt),) = hot.take_one(
