@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 from liyagent.approvals.models import Approval, ApprovalStatus
-from liyagent.core.canonical import digest
 from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.tickets.models import NOW
 from runs.begin import started_within
 from runs.close_saga import close_within
 from runs.errors import CheckpointBroken, NotAgain
 from runs.failed_saga import AGAIN as GIVEN
-from runs.models import Run, StartKey
+from runs.models import Run
 from runs.saga_told import context_of, told_of_undo, with_words
 from runs.start import Started, start_run
 from runs.unknown import unknown_calls
 from sagas.errors import Compensating, SagaClosed
-from sagas.models import Saga, SagaStatus, Undo, UndoFate
+from sagas.models import Handoff, Saga, SagaStatus, Undo, UndoFate
 
-# How what is no agent's run is begun again, by what it is: filled in by the rooms above. Takes `key`, `input` and, as
-# `start_run`, `entry`, `started_by`, `mission`, `request_id`, `start_key`, `body_digest` and `told`; returns `Started`.
+# How what is no agent's run is begun again, by what it is: filled in by the rooms above. Takes `key`, `given` (the input) and,
+# as `start_run`, `entry`, `started_by`, `mission`, `request_id`, `run_id` and `told`; returns `Started`.
 AGAIN: dict[str, Callable[..., Started]] = {}
 WORKFLOW = "workflow"
 MOST_SHOWN = 50
@@ -55,11 +55,11 @@ def beside_saga(approval: Approval) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def begun_again(saga: Saga, root: Run) -> Run | None:
+def begun_again(saga: Saga) -> Run | None:
     """Return the run that began again on the request that was filed for it, None where none did."""
-    named = {"owner": root.started_by, "agent_key": saga.agent_key}
-    key = StartKey.objects.filter(**named, key=_start_key(saga.handoff_id)).first()
-    return None if key is None else Run.objects.filter(id=key.run_id).first()
+    if saga.handoff != Handoff.APPROVAL or not saga.handoff_id:
+        return None
+    return Run.objects.defer("seal").filter(id=_run_id(UUID(saga.handoff_id))).first()
 
 
 def _open_saga(approval: Approval) -> Saga:
@@ -80,15 +80,14 @@ def _begin_again(saga: Saga, root: Run, approval: Approval) -> None:
         "started_by": root.started_by,
         "mission": root.mission,
         "request_id": root.request_id,
-        "start_key": _start_key(str(approval.id)),
-        "body_digest": digest(["again", str(approval.id)]),
+        "run_id": _run_id(approval.id),
         "told": {"again": str(root.id), "approval": str(approval.id), "approved_by": approval.decided_by},
     }  # fmt: skip
     with started_within():
         if WORKFLOW not in given:
             start_run(agent_key=root.agent_key, **given, **known)
         elif WORKFLOW in AGAIN:
-            AGAIN[WORKFLOW](key=given[WORKFLOW], input=given["input"], **known)
+            AGAIN[WORKFLOW](key=given[WORKFLOW], given=given["input"], **known)
         else:
             raise NotAgain("this process runs no workflows; decide on one that does", run=root.id)
 
@@ -104,8 +103,9 @@ def _given(saga: Saga) -> dict[str, Any]:
     return given
 
 
-def _start_key(request: str) -> str:
-    return f"again:{request}"
+def _run_id(request: UUID) -> UUID:
+    """The run that a request begins: one at the most, and found by it."""
+    return UUID(int=request.int ^ 1)
 
 
 def _bare(undo: Undo) -> dict[str, Any]:

@@ -55,9 +55,8 @@ JUDGE = "SELECT liyagent_judge_saga(%s)"
 def hand_off(saga_id: UUID, *, skip_locked: bool = False) -> Saga | None:
     """Put it before a person, in one commit, as its run's definition says; None where that is not its turn, or was done.
 
-    With `skip_locked` also where somebody else is at it.
-
-    An approval, which starts it again from the beginning; or a ticket. Audited as `saga.handoff`, told in the run's chain.
+    With `skip_locked` also where somebody else is at it. An approval, which begins it again, or a ticket; audited as
+    `saga.handoff`, and told in the run's chain.
     """
     with transaction.atomic(durable=True):
         # The head before the saga: the lock order of all that is done to one.

@@ -12,8 +12,10 @@ class WorkflowsConfig(AppConfig):
     label = "workflows"
 
     def ready(self) -> None:
-        """Have runs carried by their definitions."""
+        """Have runs carried by their definitions, and begun again from the start."""
         mind = import_module("liyagent.workflows.mind")
         import_module("runs.minds").MINDS[import_module("liyagent.workflows.branches").NAME] = (
             mind.WorkflowMind
         )
+        again = import_module("runs.again")
+        again.AGAIN[again.WORKFLOW] = import_module("liyagent.workflows.start").start_workflow

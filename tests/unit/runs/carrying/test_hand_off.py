@@ -191,7 +191,7 @@ def test_approving_begins_it_again_with_the_same_input_once(undoing: World) -> N
     assert word(approval, ApprovalStatus.APPROVED).status == "consumed", "the very same word"
     with pytest.raises(AlreadyDecided):
         word(approval, ApprovalStatus.REJECTED, actor="olga")
-    again = begun_again(Saga.objects.get(id=run.id), run)
+    again = begun_again(Saga.objects.get(id=run.id))
     assert again is not None
     (newest,) = Run.objects.filter(loop="root").exclude(id=run.id)
     assert newest == again
