@@ -40,10 +40,9 @@ class TicketAdmin(ReadOnlyAdmin):
 
     list_display = (
         "number_told",
-        "state",
+        "state_told",
         "priority_told",
         "about",
-        "queue_told",
         "filed",
         "for_run",
         "shown_mission",
@@ -202,12 +201,12 @@ class TicketAdmin(ReadOnlyAdmin):
         )  # fmt: skip
 
     @admin.display(description="ticket")
-    def number_told(self, ticket: Ticket) -> str:
+    def number_told(self, ticket: Ticket) -> SafeString:
         """Its number, as people call it."""
-        return ticket.number
+        return format_html('<span class="liy-when">{}</span>', ticket.number)
 
     @admin.display(description="state")
-    def state(self, ticket: Ticket) -> SafeString:
+    def state_told(self, ticket: Ticket) -> SafeString:
         """Where it stands."""
         return pages.state_of(ticket)
 
@@ -218,17 +217,12 @@ class TicketAdmin(ReadOnlyAdmin):
 
     @admin.display(description="subject")
     def about(self, ticket: Ticket) -> SafeString:
-        """What it is about, and how much was written on it."""
-        said = f"{ticket.comments} comment{'' if ticket.comments == 1 else 's'}"
+        """What it is about, whose it is, and how much was written on it."""
+        said = f", {ticket.comments} comment{'' if ticket.comments == 1 else 's'}"
         return format_html(
-            '<span class="liy-wrap">{}</span> <span class="liy-age">{}</span>',
-            cell(ticket.subject), said if ticket.comments else "",
+            '<span class="liy-wrap">{}</span> <span class="liy-age liy-wrap">{}{}</span>',
+            cell(ticket.subject), cell(ticket.queue), said if ticket.comments else "",
         )  # fmt: skip
-
-    @admin.display(description="queue")
-    def queue_told(self, ticket: Ticket) -> SafeString:
-        """Whose it is."""
-        return format_html('<span class="liy-wrap">{}</span>', cell(ticket.queue))
 
     @admin.display(description="filed")
     def filed(self, ticket: Ticket) -> SafeString:

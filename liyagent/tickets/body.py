@@ -73,7 +73,9 @@ def _lines(value: Any, indent: str) -> Iterator[str]:
             yield from _led(f"{indent}{name}:", inner, indent)
     elif isinstance(value, list) and value:
         for inner in value:
-            yield from _led(f"{indent}-", inner, indent)
+            first, *more = _lines(inner, indent + INDENT)
+            yield f"{indent}- {first[len(indent) + len(INDENT) :]}".rstrip()
+            yield from more
     else:
         yield from (f"{indent}{line}" for line in _plainly(value).split("\n"))
 

@@ -51,6 +51,35 @@ class Console:
     scene: Scene
     said: list[str] = field(default_factory=list)
 
+    def watch(self) -> None:
+        """Note from now on what is refused or fails, and whom a page asks."""
+        ours, said = urlsplit(self.scene.url).netloc, self.said
+        self.page.on(
+            "console",
+            lambda it: said.append(f"{it.type}: {it.text}") if it.type in {"error", "warning"} else None,
+        )  # fmt: skip
+        self.page.on(
+            "response",
+            lambda it: said.append(f"{it.status}: {it.url}") if it.status >= 400 else None,
+        )
+        self.page.on("pageerror", lambda it: said.append(f"error: {it}"))
+        self.page.on(
+            "requestfailed",
+            lambda it: said.append(f"failed: {it.url} {it.failure}") if it.failure != LEFT else None,
+        )  # fmt: skip
+        self.page.on(
+            "request",
+            lambda it: said.append(f"asked {it.url}") if urlsplit(it.url).netloc not in {ours, ""} else None,
+        )  # fmt: skip
+
+    def log_in(self) -> None:
+        """Log in through the console's own form."""
+        self.open("/admin/login/", "login")
+        self.page.fill("input[name=username]", self.scene.name)
+        self.page.fill("input[name=password]", self.scene.password)
+        self.page.click("button[type=submit]")
+        self.page.wait_for_load_state("networkidle")
+
     def open(self, path: str, name: str = "") -> None:
         """Open a page and see that all is well with it."""
         response = self.page.goto(f"{self.scene.url}{path}", wait_until="networkidle")
@@ -99,30 +128,8 @@ def browser() -> Iterator[Browser]:
 def console(scene: Scene, browser: Browser) -> Iterator[Console]:
     """The console, an administrator logged in through its own form."""
     context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})
-    page = context.new_page()
-    console = Console(page=page, scene=scene)
-    ours = urlsplit(scene.url).netloc
-    page.on(
-        "console",
-        lambda it: console.said.append(f"{it.type}: {it.text}") if it.type in {"error", "warning"} else None,
-    )  # fmt: skip
-    page.on(
-        "response",
-        lambda it: console.said.append(f"{it.status}: {it.url}") if it.status >= 400 else None,
-    )
-    page.on("pageerror", lambda it: console.said.append(f"error: {it}"))
-    page.on(
-        "requestfailed",
-        lambda it: console.said.append(f"failed: {it.url} {it.failure}") if it.failure != LEFT else None,
-    )  # fmt: skip
-    page.on(
-        "request",
-        lambda it: console.said.append(f"asked {it.url}") if urlsplit(it.url).netloc not in {ours, ""} else None,
-    )  # fmt: skip
-    console.open("/admin/login/", "login")
-    page.fill("input[name=username]", scene.name)
-    page.fill("input[name=password]", scene.password)
-    page.click("button[type=submit]")
-    page.wait_for_load_state("networkidle")
+    console = Console(page=context.new_page(), scene=scene)
+    console.watch()
+    console.log_in()
     yield console
     context.close()

@@ -128,9 +128,9 @@ def test_a_ticket_of_no_mission_is_of_its_run(file: Filing) -> None:
 
 
 def test_a_body_is_read_by_section() -> None:
-    body = {**BODY, "Steps": [{"id": "a", "fate": "done"}, "two\nlines"], "None": []}
+    body = {**BODY, "Steps": [{"id": "a", "fate": ["done", [1]]}, "two\nlines"], "None": []}
     told = {it.name: it.text for it in sections_of(body)}
-    assert told["Steps"] == "-\n  id: a\n  fate: done\n- two\n  lines"
+    assert told["Steps"] == "- id: a\n  fate:\n    - done\n    - - 1\n- two\n  lines"
     assert (told["Undone"], told["Input"], told["None"]) == ("- pager/open", "n: 1", "[]")
     assert body_text({"A": "x", "B": 1}) == "A\nx\n\nB\n1"
     assert body_text("plain") == "plain"
