@@ -13,10 +13,10 @@ from liyagent.core.errors import BadInput
 
 ADMINISTRATOR = "administrator"
 ROLES: Mapping[str, str] = {
-    "viewer": "sees agents, runs without their words, servers, tools and policies",
+    "viewer": "sees agents, workflows, runs without their words, servers, tools and policies",
     "auditor": "a viewer who also reads the words of runs and the audit log, and opens and closes confidential concerns",
     "approver": "a viewer who decides about what waits for a person, says what happened to writes in doubt, and works on tickets",
-    "operator": "a viewer who starts and stops runs, contains and manages agents, servers, tools and policies, says what happened to writes in doubt, and works on tickets",
+    "operator": "a viewer who starts and stops runs, contains and manages agents, manages workflows, servers, tools and policies, says what happened to writes in doubt, and works on tickets",
 }
 VIEWER = (
     "access.keep_own_keys",
@@ -32,6 +32,7 @@ VIEWER = (
     "runs.view_call",
     "runs.view_run",
     "tickets.view_ticket",
+    "workflows.view_workflow",
 )
 AUDITOR = (
     "access.view_apikey",
@@ -47,6 +48,7 @@ MANAGED = (
     "gateway.policy",
     "gateway.tool",
     "gateway.toolserver",
+    "workflows.workflow",
 )
 OPERATOR = (
     "agents.operate",
