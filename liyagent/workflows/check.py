@@ -10,8 +10,10 @@ from liyagent.core.conditions import check_condition
 from liyagent.core.errors import LiyagentError
 from liyagent.core.templates import EXPRESSION, PLACEHOLDER
 from liyagent.workflows.errors import DefinitionWrong
+from liyagent.workflows.reads import paths_read
 from liyagent.workflows.shape import MOST_PROBLEMS, Problem, at, named, shape_problems, shown
 from liyagent.workflows.steps import END
+from liyagent.workflows.waits import check_wait
 
 ROOTS = ("input", "vars", "steps", "run")
 OF_RUN = frozenset({"id", "mission", "agent"})
@@ -61,9 +63,11 @@ def _steps(
 def _step(
     step: Mapping[str, Any], path: str, names: set[str], *, known: frozenset[str]
 ) -> Iterator[Problem]:
-    yield from _leads(step, path, names)
-    yield from _conditions(step, path)
     readable = names | known
+    yield from _leads(step, path, names)
+    yield from _conditions(step, path, readable)
+    if step["type"] == "wait":
+        yield from _wait(step, path)
     for field in ("args", "task", "values", "seconds", "until", "signal", "question", "fallback"):
         if field in step:
             yield from _expressions(step[field], f"{path}.{field}", readable)
@@ -88,7 +92,7 @@ def _targets(step: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"cases[{number}].next", case["next"]
 
 
-def _conditions(step: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _conditions(step: Mapping[str, Any], path: str, names: set[str]) -> Iterator[Problem]:
     found = [("when", step["when"])] if "when" in step else []
     found += [(f"cases[{n}].when", it["when"]) for n, it in enumerate(step.get("cases", ()))]
     for place, text in found:
@@ -96,6 +100,31 @@ def _conditions(step: Mapping[str, Any], path: str) -> Iterator[Problem]:
             check_condition(text)
         except LiyagentError as error:
             yield f"{path}.{place}", str(error)
+            continue
+        for read in paths_read(text):
+            yield from _read(read, f"{path}.{place}", names)
+
+
+def _read(read: tuple[str, ...], path: str, names: set[str]) -> Iterator[Problem]:
+    told = shown(".".join(read))
+    if read[0] not in ROOTS:
+        yield path, f"{told} reads {shown(read[0])}; what can be read is {', '.join(ROOTS)}, and a text stands in quotes: '{read[0][:40]}'"  # fmt: skip
+    elif read[0] == "steps" and len(read) > 1 and read[1] not in names:
+        yield path, f"{told} reads a step that is not there; those are {named(names)}"
+    elif read[0] == "steps" and len(read) > 2 and read[2] not in OF_STEP:
+        yield path, f"{told}: of a step there is {', '.join(sorted(OF_STEP))}"
+
+
+def _wait(step: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    """What is written out can be judged now, what is filled in only then."""
+    for name in ("seconds", "until", "signal"):
+        value = step.get(name)
+        if value is None or isinstance(value, Mapping) or "{{" in str(value):
+            continue
+        try:
+            check_wait({name: value})
+        except LiyagentError as error:
+            yield f"{path}.{name}", str(error)
 
 
 def _reached(steps: Sequence[Mapping[str, Any]]) -> set[str]:

@@ -61,6 +61,12 @@ def test_the_example_of_the_documents_is_one() -> None:
         ({"steps": [{**ISSUE, "next": "end"}, {**ISSUE, "id": "page"}]}, "$.steps[1]", "no step leads to 'page'"),
         (branch({"when": "input.a", "next": "zz"}), "$.steps[1].cases[0].next", "'zz' is no step"),
         (branch({"when": "map(&a, b)", "next": "end"}), "$.steps[1].cases[0].when", "not taken"),
+        (branch({"when": "input.level == high", "next": "end"}), "$.steps[1].cases[0].when", "'high' reads 'high'; what can be read is input, vars, steps, run, and a text stands in quotes: 'high'"),
+        (with_step(when="length(inputs.hosts) > `1` && input.x"), "$.steps[0].when", "'inputs.hosts' reads 'inputs'"),
+        (with_step(when="!(steps.isue.output.key)"), "$.steps[0].when", "a step that is not there; those are issue"),
+        (with_step(when="steps.issue.key[?a == 'b'] | [0]"), "$.steps[0].when", "of a step there is"),
+        ({"steps": [{"id": "w", "type": "wait", "seconds": -1}]}, "$.steps[0].seconds", "it wants 0 up to those of a year"),
+        ({"steps": [{"id": "w", "type": "wait", "until": "tomorrow"}]}, "$.steps[0].until", "it wants a time with its zone"),
         ({"steps": [{"id": "w", "type": "wait", "seconds": 1, "until": "x"}]}, "$.steps[0]", "exactly one of"),
         ({"steps": [ISSUE], "input": {"type": "text"}}, "$.input.type", "no JSON Schema"),
         ({"steps": [ISSUE], "input": {"properties": {"a": {"$ref": "http://127.0.0.1/x"}}}}, "$.input.properties.a.$ref", "a place in this schema"),
@@ -124,6 +130,19 @@ JSON = st.recursive(
     | st.dictionaries(st.sampled_from(["steps", "id", "type", "args", "next", "cases", "when", "values", "$expr", "branches"]), inner, max_size=4),
     max_leaves=20,
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "when",
+    ["input", "input.hosts[?name == 'a'].x | [0]", "steps.issue.output.list[*].anything", "contains(vars.names, run.id)", "length(steps) > `1`", "input.a.b.c || !vars.x && @"],
+)  # fmt: skip
+def test_a_condition_reads_what_it_can(when: str) -> None:
+    check_definition(with_step(when=when))
+
+
+def test_a_wait_that_is_filled_in_is_judged_then() -> None:
+    for step in ({"seconds": "{{ input.s }}"}, {"until": {"$expr": "input.t"}}, {"signal": "go {{ run.id }}"}):  # fmt: skip
+        check_definition({"steps": [{"id": "w", "type": "wait", **step}]})
 
 
 @given(JSON)
