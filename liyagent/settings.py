@@ -159,6 +159,7 @@ SPECTACULAR_SETTINGS = {
         "ApprovalStatusEnum": "liyagent.approvals.models.ApprovalStatus",
         "JobStatusEnum": "liyagent.jobs.models.JobStatus",
         "TicketStateEnum": "liyagent.tickets.models.TicketState",
+        "DoubtStateEnum": "runs.doubts_serializers.SHOWN_STATES",
         "KindEnum": "liyagent.gateway.models.DataKind",
         "FindingVerdictEnum": "liyagent.training.red_teams.models.Verdict",
         "SourceKindEnum": "liyagent.jobs.sources.models.SourceKind",

@@ -9,6 +9,9 @@ from rest_framework import serializers
 from liyagent.core.bodies import StrictSerializer, Words
 from runs.serializers import LONGEST_REASON
 
+# Where a call stands, as it is shown.
+SHOWN_STATES = ("unknown", "open", "waits", "found", "settled")
+
 
 class ReasonInput(StrictSerializer):
     """Why a person says so: one line, kept in the audit log."""
@@ -26,7 +29,7 @@ class DoubtSerializer(serializers.Serializer[Any]):
     """A marked call before an operator. `known` and `to_do` are for people; nobody's words are among it."""
 
     id = serializers.IntegerField(source="call.id")
-    state = serializers.ChoiceField(choices=("unknown", "open", "waits", "found", "settled"))
+    state = serializers.ChoiceField(choices=SHOWN_STATES)
     known = serializers.CharField()
     to_do = serializers.CharField(allow_blank=True)
     server = serializers.CharField(source="call.server")
