@@ -41,6 +41,7 @@ from tests.flows.conftest import Api
 from tests.flows.doubting import doubt
 from tests.flows.holding import filed
 from tests.flows.serving import serving
+from tests.unit.tickets import conftest as tickets
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "4"))
 SEED = 20_26
@@ -56,6 +57,8 @@ OPEN = {"/health/live", "/health/ready"}
 # A wait would be waited for: nobody carries the runs here.
 LONGEST_WAIT = "0.01"
 
+# Where a parameter's name means another thing: by the beginning of the path.
+NUMBERED = {"/api/tickets/": "T-000001"}
 HTML = {"accept": "text/html"}
 
 
@@ -75,6 +78,7 @@ def known(agent: Agent, fresh_db: FreshDatabase) -> dict[str, str]:
     Run.objects.filter(id=started.run_id).update(status=RunStatus.ANSWERED)
     server = ToolServer.objects.create(key="jira", transport="local")
     Tool.objects.create(server=server, name="get_issue", effect="read")
+    tickets.filed()
     approval = filed(Run.objects.get(id=started.run_id), title="disk 4")
     return {
         "run_id": str(started.run_id),
@@ -116,6 +120,9 @@ def fault_of(
 ) -> str:
     """What is wrong with an operation, "" where nothing is. NEGATIVE: it is sent what the schema forbids."""
 
+    numbers = [it for path, it in NUMBERED.items() if operation.path.startswith(path)]
+    there = {**known, "number": numbers[0]} if numbers else known
+
     @seed(SEED)
     @settings(
         max_examples=EXAMPLES,
@@ -128,7 +135,7 @@ def fault_of(
     def holds(case: Any, is_there: bool) -> None:
         if is_there:
             given_path = dict(case.path_parameters or {})
-            case.path_parameters = {name: known.get(name, it) for name, it in given_path.items()}
+            case.path_parameters = {name: there.get(name, it) for name, it in given_path.items()}
         if case.query and "wait" in case.query:
             case.query["wait"] = LONGEST_WAIT
         case.call_and_validate(headers=headers, checks=list(CHECKS), timeout=30)
