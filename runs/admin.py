@@ -32,6 +32,7 @@ from runs.filters import (
     ByStart,
     ByStatus,
     ByUnknown,
+    ByWorkflow,
     looked_through,
 )
 from runs.go_on import may_be_continued
@@ -40,12 +41,14 @@ from runs.head import BODIES
 from runs.models import Run
 from runs.raw_event import raw_event
 from runs.run_view import VIEW_EVENTS, run_context
+from runs.sagas_admin import SagaAdmin
 from runs.states import state_of
 from runs.stop import stop_run
 from runs.told_events import LAST
 from runs.unknown import with_unknown_writes
 from runs.waits import Wait, waits_of
 
+__all__ = ["RunAdmin", "SagaAdmin"]
 LONGEST_REASON = 90
 # So many are asked about, and stopped, at once.
 MOST_STOPPED = 200
@@ -82,7 +85,7 @@ class RunAdmin(ReadOnlyAdmin):
         "run_id",
     )
     list_display_links = ("started", "run_id")
-    list_filter = (ByStatus, ByUnknown, ByAgent, ByError, ByEntry, ByStart)
+    list_filter = (ByStatus, ByUnknown, ByAgent, ByError, ByEntry, ByStart, ByWorkflow)
     search_fields = ("id",)
     search_help_text = "A run's id, its correlation id or its mission, in full"
     sortable_by = ()

@@ -82,6 +82,22 @@ class ByEntry(OneOf):
         return [(it, it) for it in (*CHANNELS, "seed")]
 
 
+class ByWorkflow(admin.SimpleListFilter):
+    """Keeps to the workflow that an address names: there is no list of them down here."""
+
+    title = "workflow"
+    parameter_name = "workflow"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+        """Return the one that was named."""
+        chosen = request.GET.get(self.parameter_name, "")[:80]
+        return [(chosen, chosen)] if chosen else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return what is of it."""
+        return queryset.filter(workflow=self.value()) if self.value() else queryset
+
+
 class ByStart(admin.SimpleListFilter):
     """Chooses when runs were started."""
 
@@ -118,7 +134,7 @@ class ByUnknown(admin.SimpleListFilter):
 
 
 # What an index leads to, in this order of preference, as in the API's list.
-LEADING = ("error", "agent_key", "status")
+LEADING = ("error", "workflow", "agent_key", "status")
 FILTERS = (*LEADING, "entry")
 
 

@@ -78,6 +78,13 @@ class Saga(models.Model):
             models.Index(fields=["agent_key", "-created_at", "-id"], name="sagas_of_agent"),
             models.Index(fields=["-created_at", "-id"], name="sagas_newest"),
             models.Index(fields=["status", "-created_at", "-id"], name="sagas_by_status"),
+            models.Index(fields=["mission", "-created_at", "-id"], name="sagas_of_mission"),
+            # Of what people have to look after there is little beside what answered and was closed.
+            models.Index(
+                fields=["-created_at", "-id"],
+                name="sagas_left",
+                condition=Q(status__in=["partial", "handed_off"]),
+            ),
             models.Index(
                 fields=["changed_at"],
                 name="sagas_to_hand_off",

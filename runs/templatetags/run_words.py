@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from liyagent.core import moments
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
 from liyagent.core.tables import cell
+from runs.decisions import decision_told
 from runs.run_page import place_of
 from runs.states import status_pill
 from runs.wording import CAUSES, EVENTS, FINDINGS, SETTLEMENTS, in_words
@@ -124,3 +125,9 @@ def run_state(status: str) -> SafeString:
 def times(number: int) -> range:
     """Return something to go through so many times, twenty at the most."""
     return range(min(number, 20))
+
+
+@register.filter
+def decided(request: Any) -> str:
+    """Say where a request stands: whom it waits for, or who decided what and why."""
+    return decision_told(request)

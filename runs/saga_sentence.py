@@ -1,0 +1,117 @@
+"""How a saga stands, in a sentence that is understood at night, and what a person has to do. Nothing here asks the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from liyagent.core.tables import cell
+from runs.models import Run
+from sagas.models import Saga, SagaStatus, UndoFate
+from sagas.wording import COUNTED
+
+LONGEST_REASON = 600
+ON_PURPOSE = frozenset({"stopped", "rejected", "cap"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandedOff:
+    """Where the hand-off stands: in words (`told`), whether somebody has to act on it, and the page that shows it."""
+
+    told: str
+    is_open: bool = False
+    url: str = ""
+
+
+def beginning_of(saga: Saga, root: Run | None) -> str:
+    """Say how its run ended, behind `Run <id> `."""
+    of = (
+        f"of workflow {cell(saga.workflow)}"
+        if saga.workflow
+        else f"of agent {cell(saga.agent_key)}"
+    )
+    if root is None:
+        return f"{of} is not kept here any more"
+    if not root.is_ended:
+        return f"{of} goes on"
+    return f"{of} {_ended(saga, root)}"
+
+
+def _ended(saga: Saga, root: Run) -> str:
+    at = f" at step {cell(saga.failed_step)}" if saga.failed_step else ""
+    if root.status == "answered":
+        return "answered"
+    if saga.cause == "stopped" or root.status == "stopped":
+        return f"was stopped by {cell(root.stopped_by)}"
+    why = f": {_short(root.reason)}" if root.reason else ""
+    if saga.cause == "rejected":
+        return f"ended{at}, because a person said no{why}"
+    if saga.cause == "cap":
+        return f"met a cap{at}{why}"
+    return f"{'was lost' if root.error == 'lost' else 'failed'}{at}{why}"
+
+
+def counted(saga: Saga, counts: Mapping[str, int], unknown: int, *, is_more: bool) -> str:
+    """Say what became of its writes: `Of 3 writes 2 are undone, 1 is held for approval.`."""
+    return " ".join(it for it in (_undos(saga, counts), _unknown(unknown, is_more=is_more)) if it)
+
+
+def _undos(saga: Saga, counts: Mapping[str, int]) -> str:
+    total = sum(counts.values())
+    if not total:
+        return "It made no write for which an undo is declared."
+    if saga.closed_reason == "its run answered" and saga.status == SagaStatus.CLOSED:
+        return f"It keeps what it wrote; {_number(total, 'write')} could have been undone."
+    if saga.status == SagaStatus.OPEN:
+        return f"Should it fail, {_number(counts.get('owed', 0), 'write')} will be undone."
+    if counts.get("done", 0) == total:
+        return "Its one write is undone." if total == 1 else f"All {total} writes are undone."
+    told = [
+        f"{number} {one if number == 1 else more}"
+        for name, (one, more) in COUNTED.items()
+        if (number := counts.get(name, 0))
+    ]
+    return f"Of {_number(total, 'write')} {', '.join(told)}."
+
+
+def _unknown(number: int, *, is_more: bool) -> str:
+    if not number:
+        return ""
+    more = " or more" if is_more else ""
+    verb = "is" if number == 1 and not is_more else "are"
+    return f"{number}{more} sent {'call' if number == 1 and not is_more else 'calls'} {verb} of unknown outcome."
+
+
+def to_do(
+    saga: Saga, counts: Mapping[str, int], unknown: int, handed: HandedOff | None
+) -> list[str]:
+    """Return what a person has to do, in the order in which it is best done; nothing where nothing is."""
+    if saga.status in {SagaStatus.OPEN, SagaStatus.CLOSED}:
+        return []
+    if saga.status == SagaStatus.COMPENSATING:
+        return ["Wait: it is being undone just now. Load this page again."]
+    has = {it.value: counts.get(it.value, 0) for it in UndoFate}
+    steps = []
+    if unknown:
+        steps.append("Look at the vendor for each call of unknown outcome, and say what happened.")
+    if has["held"]:
+        steps.append("Decide about what is held: approved, it is undone then.")
+    if has["failed"]:
+        steps.append("See below why an undo failed, mend that, then compensate what is owed.")
+    if has["owed"]:
+        kept = " It was kept on purpose." if saga.round == 0 and saga.cause in ON_PURPOSE else ""
+        steps.append(f"Compensate what is owed, or close it if it is to stay.{kept}")
+    if has["missing"]:
+        steps.append("Undo by hand what cannot be undone by itself; then close it.")
+    if handed is not None and handed.is_open:
+        steps.append("Then see to the hand-off.")
+    return steps
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _short(text: str) -> str:
+    told = cell(text).rstrip(".")
+    return told if len(told) <= LONGEST_REASON else f"{told[:LONGEST_REASON]}…"
