@@ -26,6 +26,7 @@ urlpatterns = [
     path("api/", include("liyagent.tickets.urls")),
     path("api/", include("liyagent.console.missions.api_urls")),
     path("api/", include("runs.urls")),
+    path("api/", include("sagas.urls")),
     path("api/", include("liyagent.training.urls")),
     path("api/", include("liyagent.workflows.urls")),
     path("api/", include("liyagent.entry.urls")),

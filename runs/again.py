@@ -49,7 +49,7 @@ def beside_saga(approval: Approval) -> dict[str, Any]:
     left = Undo.objects.filter(saga_id=approval.run_id).exclude(fate=UndoFate.DONE)
     unknown = unknown_calls().filter(correlation_id=approval.run_id).order_by("-id")
     return {
-        "not_undone": [_bare(it) for it in with_words(left, most=MOST_SHOWN)],
+        "not_undone": [told_of_undo(it, opens=False) for it in with_words(left, most=MOST_SHOWN)],
         "run_status": Run.objects.filter(id=approval.run_id).values_list("status", flat=True).first() or "",
         "unknown_calls": list(unknown.values(*UNKNOWN_FACTS)[:MOST_SHOWN]),
     }  # fmt: skip
@@ -106,9 +106,3 @@ def _given(saga: Saga) -> dict[str, Any]:
 def _run_id(request: UUID) -> UUID:
     """The run that a request begins: one at the most, and found by it."""
     return UUID(int=request.int ^ 1)
-
-
-def _bare(undo: Undo) -> dict[str, Any]:
-    """An undo without anybody's words."""
-    told = told_of_undo(undo, with_args=False)
-    return {name: value for name, value in told.items() if name not in {"args", "error"}}

@@ -26,6 +26,7 @@ from runs.head import answer_of, calls_of, lease_of, run_head, takeovers_of
 from runs.kin import children_of
 from runs.listing import list_runs
 from runs.models import Run, RunStatus
+from runs.saga_page import saga_beside
 from runs.serializers import (
     ChildSerializer,
     RunPageSerializer,
@@ -192,8 +193,14 @@ def run_told(run_id: UUID, *, with_words: bool) -> dict[str, Any]:
         "children_truncated": has_more,
         "continued_by": [str(it.id) for it in continuations_of(run)],
         "takeovers": takeovers_of(run),
+        "saga": _saga_of(run),
         "url": url_of(run.id),
     }
+
+
+def _saga_of(run: Run) -> dict[str, Any] | None:
+    saga = saga_beside(run)
+    return None if saga is None else {**saga, "url": reverse("saga-one", args=[saga["run_id"]])}
 
 
 def head_told(run: Run) -> dict[str, Any]:

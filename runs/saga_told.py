@@ -91,8 +91,8 @@ def with_words(rows: QuerySet[Undo], *, most: int = MOST_UNDOS) -> list[Undo]:
     return found
 
 
-def told_of_undo(undo: Undo, *, with_args: bool = True) -> dict[str, Any]:
-    """Return what is told of an undo (of `with_words`): its facts, what was answered last, and with its arguments."""
+def told_of_undo(undo: Undo, *, with_args: bool = True, opens: bool = True) -> dict[str, Any]:
+    """Return what is told of an undo (of `with_words`): its facts, and where it `opens` words those of `words_of`."""
     told = {name: getattr(undo, name) for name in FACTS}
     told |= {
         "run_id": str(undo.run_id),
@@ -100,7 +100,7 @@ def told_of_undo(undo: Undo, *, with_args: bool = True) -> dict[str, Any]:
         "undo": f"{undo.server}/{undo.tool}",
         "approval": str(undo.approval) if undo.approval else "",
     }
-    return {**told, **words_of(undo, with_args=with_args)}
+    return {**told, **words_of(undo, with_args=with_args)} if opens else told
 
 
 def words_of(undo: Undo, *, with_args: bool = True) -> dict[str, Any]:

@@ -173,6 +173,15 @@ class ChildSerializer(serializers.Serializer[Any]):
     ended_at = serializers.DateTimeField(allow_null=True)
 
 
+class SagaBesideSerializer(serializers.Serializer[Any]):
+    """What a run and its family did that can be undone: where that stands, how many undos, and where all of it is told."""
+
+    run_id = serializers.UUIDField()
+    status = serializers.CharField()
+    undos = serializers.IntegerField()
+    url = serializers.CharField()
+
+
 class RunToldSerializer(RunSerializer):
     """A run's head, its lease, calls, children and takeovers; `answer` for those who may read words."""
 
@@ -183,6 +192,7 @@ class RunToldSerializer(RunSerializer):
     children_truncated = serializers.BooleanField()
     continued_by = serializers.ListField(child=serializers.UUIDField())
     takeovers = serializers.ListField(child=serializers.DictField())
+    saga = SagaBesideSerializer(allow_null=True)
     url = serializers.CharField()
     answer = serializers.CharField(required=False, allow_null=True)
     answer_missing = serializers.CharField(required=False)
@@ -197,6 +207,7 @@ class RunToldSerializer(RunSerializer):
             "children_truncated",
             "continued_by",
             "takeovers",
+            "saga",
             "url",
             "answer",
             "answer_missing",
