@@ -28,7 +28,9 @@ READ = (
     "audit_auditrow", "events_runevent", "events_purgecertificate", "events_retention", "django_migrations",
 )  # fmt: skip
 # Nobody deletes these.
-KEPT = ("runs_run", "runs_call", "runs_startkey", "events_rollback", "sagas_saga", "sagas_undo")
+KEPT = (
+    "runs_run", "runs_call", "runs_startkey", "events_rollback", "sagas_saga", "sagas_undo", "tickets_ticket", "tickets_comment",
+)  # fmt: skip
 COUNT = """
 SELECT count(*) FILTER (WHERE has_table_privilege(%(role)s, c.oid, 'DELETE')),
         count(*) FILTER (WHERE NOT has_table_privilege(%(role)s, c.oid, 'DELETE')

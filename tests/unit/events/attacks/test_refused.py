@@ -41,6 +41,7 @@ OWNERS = {
     "say that nothing is kept": "DELETE FROM events_retention",
     "delete a run": "DELETE FROM runs_run",
     "delete a call": "DELETE FROM runs_call",
+    "delete a ticket": "DELETE FROM tickets_ticket",
     "forget that it was rolled back": "DELETE FROM events_rollback",
     "say that a migration was made": "INSERT INTO django_migrations (app, name, applied) VALUES ('a', 'b', now())",
     "disable a trigger": "ALTER TABLE events_runevent DISABLE TRIGGER events_runevent_refuse_rows",
