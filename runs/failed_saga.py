@@ -41,7 +41,7 @@ def failed_saga(
         return NO_SAGA
     cause = cause_of(status, error)
     keeps = cause in BY_WORD and on_failure.get("on_stop") == "keep"
-    compensate = bool(on_failure.get("compensate", True)) and not keeps
+    compensate = undoes_on_stop(on_failure) if cause in BY_WORD else undoes(on_failure)
     handoff = on_failure.get("handoff") or settings.LIYAGENT.saga_handoff
     is_asked = on_failure.get("handoff", "none") != "none" or not on_failure.get("compensate", True)
     child, seal, start = undo_child(run, round_number=1)
@@ -55,6 +55,22 @@ def failed_saga(
         "child": child,
     }
     return SagaRide(facts=facts, sealed=(_sealed(run, context), seal, start))
+
+
+def on_failure_of(start: dict[str, Any]) -> dict[str, Any]:
+    """Return what the workflow of a run says of failures, by the run's first part; `{}` for a run that is no workflow's."""
+    pinned: dict[str, Any] = start.get("workflow", {})
+    return dict(pinned.get("definition", {}).get("on_failure", {}))
+
+
+def undoes(on_failure: dict[str, Any]) -> bool:
+    """Whether what a failed run did is undone by itself (SG-10)."""
+    return bool(on_failure.get("compensate", True))
+
+
+def undoes_on_stop(on_failure: dict[str, Any]) -> bool:
+    """Whether that is so where a person, or a cap, ended it (ruling 43)."""
+    return undoes(on_failure) and on_failure.get("on_stop") != "keep"
 
 
 def cause_of(status: RunStatus, error: EndError) -> str:

@@ -16,7 +16,7 @@ from runs import hot
 from runs.checkpoint import Checkpoint, Stored, counters_of, sealer_of, started_as
 from runs.endings import EndError
 from runs.event_buffer import event_buffer
-from runs.failed_saga import AGAIN, failed_saga, given_to
+from runs.failed_saga import AGAIN, failed_saga, given_to, on_failure_of
 from runs.hand_off import hand_off_behind
 from runs.models import Run, RunStatus
 from runs.tell_start import add_start
@@ -140,12 +140,6 @@ def end_unopened(
     RUNS_ENDED.of(status.value, error.value or "none").inc()
     _tell_span(run, counters_of(run), status, error, reason=reason)
     hand_off_behind(run, status)
-
-
-def on_failure_of(start: dict[str, Any]) -> dict[str, Any]:
-    """Return what the workflow of a run says of failures, `{}` for a run that is no workflow's."""
-    pinned: dict[str, Any] = start.get("workflow", {})
-    return dict(pinned.get("definition", {}).get("on_failure", {}))
 
 
 def _tell_span(

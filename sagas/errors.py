@@ -33,3 +33,9 @@ class Compensating(Conflict):
     """What this run did is being undone just now."""
 
     code = "sagas.compensating"
+
+
+class UndosLeft(Conflict):
+    """Not all that was owed is undone."""
+
+    code = "sagas.left"
