@@ -171,8 +171,8 @@ APPROVALS: tuple[Guard, ...] = (
     Guard(
         name="approval: its own run asks whether it may go on",
         file="runs/loop.py",
-        search="    is_resume = run.attempt > 1 or is_approved_run(run)\n",
-        replace="    is_resume = run.attempt > 1\n",
+        search="    is_resume = (run.attempt > 1 or is_approved_run(run)) and",
+        replace="    is_resume = run.attempt > 1 and",
         tests=(
             f"{OF_ITS_OWN}test_whose_authority_is_gone_makes_no_call_and_leaves_no_open_approval",
         ),
