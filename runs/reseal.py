@@ -19,6 +19,7 @@ from runs.checkpoint import HEAD, keyring
 from runs.finish import TRANSCRIPT
 from runs.marks import BYTES, OUTCOME, place_of
 from runs.models import Call, Part, Run, RunStatus
+from runs.reseal_sagas import reseal_sagas
 from runs.sealed_rows import RowsResealed, reseal_rows
 from runs.seals import processes_without
 
@@ -82,6 +83,7 @@ def _reseal_others(told: Resealed, *, on_progress: Progress | None) -> None:
 
     rows = RowsResealed()
     reseal_rows(rows, on_progress=tell)
+    reseal_sagas(rows, on_progress=tell)
     heads = reseal_heads(on_progress=tell)
     told.rows += rows.done + heads.done
     told.left += rows.left + heads.left

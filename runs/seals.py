@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import connection
 
 from events.reseal_heads import heads_by_key
+from runs.reseal_sagas import sagas_by_key
 from runs.sealed_rows import rows_by_key
 
 USES = """
@@ -70,7 +71,7 @@ def key_uses() -> list[KeyUse]:
         known = dict(cursor.fetchall())
         cursor.execute(LIVING)
         living = int(cursor.fetchone()[0])
-    rows = Counter(rows_by_key()) + Counter(heads_by_key())
+    rows = Counter(rows_by_key()) + Counter(heads_by_key()) + Counter(sagas_by_key())
     others = sorted((uses.keys() | requests.keys() | rows.keys() | known.keys()) - set(ring))
     return [
         KeyUse(

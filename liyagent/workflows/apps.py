@@ -12,10 +12,13 @@ class WorkflowsConfig(AppConfig):
     label = "workflows"
 
     def ready(self) -> None:
-        """Have runs carried by their definitions, and begun again from the start."""
+        """Have runs carried by their definitions, begun again from the start, and their signals sealed anew."""
         mind = import_module("liyagent.workflows.mind")
         import_module("runs.minds").MINDS[import_module("liyagent.workflows.branches").NAME] = (
             mind.WorkflowMind
         )
         again = import_module("runs.again")
         again.AGAIN[again.WORKFLOW] = import_module("liyagent.workflows.start").start_workflow
+        signal, rows = import_module("liyagent.workflows.signal"), import_module("runs.sealed_rows")
+        words = {"kind": signal.WORDS, "format_number": signal.FORMAT}
+        rows.SEALED_ROWS.append(rows.SealedRows(model=signal.Signal, **words))

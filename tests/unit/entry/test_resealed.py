@@ -28,11 +28,12 @@ from runs.models import CHECKPOINT_FORMAT, Call, Part, Run
 from runs.reseal import reseal
 from runs.sealed_rows import SEALED_ROWS
 from runs.seals import key_uses
+from sagas.models import Saga, Undo
 from tests.unit.runs.carrying.conftest import World
 
 NEW = ("k2", os.urandom(32))
 # Sealed anew by a way of their own; parts and calls go with their run, under its key.
-BY_THEMSELVES = {Run, Approval, Transcript}
+BY_THEMSELVES = {Run, Approval, Transcript, Saga, Undo}
 WITH_THEIR_RUN = {Part, Call}
 # Hashes of what everybody may read are no seal.
 HASHES = {"events_runevent", "events_eventhead", "events_purgecertificate", "events_root"}
