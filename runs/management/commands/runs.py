@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandParser, OutputWrapper
 
 from events.content import some_list
 from liyagent.access.errors import UserUnknown
@@ -179,7 +179,7 @@ class Command(BaseCommand):
         self.stdout.write(str(started.run_id))
         if options["wait"]:
             wait_for_end(started.run_id, seconds=WAIT_SECONDS)
-            self._print_end(started.run_id)
+            print_end(started.run_id, self.stdout)
 
     def _resume(self, options: dict[str, Any]) -> None:
         check_may_operate(options["user"])
@@ -194,16 +194,18 @@ class Command(BaseCommand):
         self.stdout.write(str(started.run_id))
         if options["wait"]:
             wait_for_end(started.run_id, seconds=WAIT_SECONDS)
-            self._print_end(started.run_id)
+            print_end(started.run_id, self.stdout)
 
-    def _print_end(self, run_id: UUID) -> None:
-        run = run_head(run_id)
-        answer = answer_of(run)
-        self.stdout.write(visible(str(answer["answer"] or run.reason or run.status)))
-        if run.status != RunStatus.ANSWERED:
-            raise NotAnswered(
-                f"run {run_id} is {run.status}; `manage.py runs show {run_id}` tells what it did"
-            )
+
+def print_end(run_id: UUID, out: OutputWrapper) -> None:
+    """Write how a run ended. Raises `NotAnswered` where it was not with an answer."""
+    run = run_head(run_id)
+    answer = answer_of(run)
+    out.write(visible(str(answer["answer"] or run.reason or run.status)))
+    if run.status != RunStatus.ANSWERED:
+        raise NotAnswered(
+            f"run {run_id} is {run.status}; `manage.py runs show {run_id}` tells what it did"
+        )
 
 
 def run_id_of(text: str) -> UUID:

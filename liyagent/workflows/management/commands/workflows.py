@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -9,12 +10,23 @@ from django.core.management.base import BaseCommand, CommandParser
 from liyagent.agents.models import Agent
 from liyagent.core.errors import BadInput
 from liyagent.core.operator import operator_name
+from liyagent.core.plain import NotJson, NotStorable, parse_json
 from liyagent.core.tables import aligned, visible
 from liyagent.workflows.listing import find_version, find_workflow
 from liyagent.workflows.load import read_workflows_file, save_workflows_files, written
 from liyagent.workflows.models import Workflow
 from liyagent.workflows.remove import remove_workflow
+from liyagent.workflows.signal import send_signal
+from liyagent.workflows.start import start_workflow
 from liyagent.workflows.words import steps_told
+from runs.await_end import wait_for_end
+from runs.management.commands.runs import (
+    ENTRY,
+    WAIT_SECONDS,
+    check_may_operate,
+    print_end,
+    run_id_of,
+)
 
 
 class Command(BaseCommand):
@@ -22,7 +34,7 @@ class Command(BaseCommand):
 
     help = (
         "Workflows: validate FILE... | save FILE... | list | show KEY [--version N] [--yaml] | "
-        "remove KEY"
+        "run KEY [--input JSON] --user USER [--wait] | signal RUN NAME [--payload JSON] | remove KEY"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -37,6 +49,15 @@ class Command(BaseCommand):
         show.add_argument("key")
         show.add_argument("--version", dest="number", type=int, help="as it was at this version")
         show.add_argument("--yaml", action="store_true", help="as save reads it")
+        run = verbs.add_parser("run", help="start a run; a running `serve` carries it")
+        run.add_argument("key")
+        run.add_argument("--input", default="{}", help="JSON, or @FILE of JSON")
+        run.add_argument("--user", default="", help="on whose behalf; by default nobody's")
+        run.add_argument("--wait", action="store_true", help="until it ended; print its answer")
+        signal = verbs.add_parser("signal", help="tell a run what one of its steps waits for")
+        signal.add_argument("run")
+        signal.add_argument("name")
+        signal.add_argument("--payload", default="null", help="JSON, or @FILE of JSON")
         remove = verbs.add_parser("remove", help="remove a workflow whose runs have all ended")
         remove.add_argument("key")
 
@@ -82,9 +103,47 @@ class Command(BaseCommand):
             self.stdout.write(visible(row.name))
             self.stdout.write(steps_told(row.definition))
 
+    def _run(self, options: dict[str, Any]) -> None:
+        check_may_operate(options["user"])
+        started = start_workflow(
+            key=options["key"],
+            given=_json(options["input"], "--input"),
+            entry=ENTRY,
+            started_by=options["user"],
+            mission="",
+            request_id="",
+        )
+        self.stdout.write(str(started.run_id))
+        if options["wait"]:
+            wait_for_end(started.run_id, seconds=WAIT_SECONDS)
+            print_end(started.run_id, self.stdout)
+
+    def _signal(self, options: dict[str, Any]) -> None:
+        payload = _json(options["payload"], "--payload")
+        signal = send_signal(
+            run_id=run_id_of(options["run"]),
+            name=options["name"],
+            payload=payload,
+            actor=operator_name(),
+        )
+        self.stdout.write(f"signal {signal.name} is kept for run {signal.run_id}")
+
     def _remove(self, options: dict[str, Any]) -> None:
         remove_workflow(options["key"], actor=operator_name())
         self.stdout.write(f"{options['key']} is removed")
+
+
+def _json(text: str, option: str) -> Any:
+    """What an option gives as JSON, or as the name of a file of it. Raises `BadInput`."""
+    if text.startswith("@"):
+        try:
+            text = Path(text[1:]).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput(f"{option}: {text[1:]} cannot be read: {error}") from None
+    try:
+        return parse_json(text)
+    except (NotJson, NotStorable) as error:
+        raise BadInput(f"{option}: {error}") from None
 
 
 def _state(row: Workflow) -> str:
