@@ -159,3 +159,10 @@ def test_earlier_comments_are_led_to_and_a_bad_place_breaks_nothing(ann: Client)
 def test_a_number_that_is_not_there_leads_to_the_list(ann: Client) -> None:
     told = ann.get(f"{LIST}T-000009/change/", follow=True).content.decode()
     assert "There is no ticket T-000009" in told
+
+
+def test_the_page_of_a_mission_leads_to_its_tickets(ann: Client) -> None:
+    filed()
+    page = text(client_of("mia", "runs.view_run", "tickets.view_ticket"), "/admin/mission/INC-1/")  # fmt: skip
+    assert f'href="{ONE}"' in page
+    assert ann.get(ONE).status_code == 200
