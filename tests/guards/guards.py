@@ -40,6 +40,7 @@ from tests.guards.tickets import TICKETS
 from tests.guards.tool_guards import TOOL_GUARDS
 from tests.guards.traces import TRACES
 from tests.guards.webhooks import WEBHOOKS
+from tests.guards.workflows import WORKFLOW_DEFINITIONS
 
 STEP, TAKE, CLAIM = "runs/sql/step.sql", "runs/sql/take.sql", "runs/sql/claim.sql"
 ATTEMPT, SCOPE = "runs/attempt.py", "runs/scope.py"
@@ -482,4 +483,5 @@ END $$;
     *FILING,
     *TOOL_GUARDS,
     *TICKETS,
+    *WORKFLOW_DEFINITIONS,
 )
