@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
-from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import (
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanSwitchWidget,
+)
 
 from liyagent.core.errors import BadInput
 from liyagent.core.tables import visible
-from liyagent.workflows.load import parse_text, to_yaml
+from liyagent.workflows.load import in_order, parse_text, to_yaml
 from liyagent.workflows.models import Workflow
 from liyagent.workflows.save import checked
 
@@ -50,6 +54,12 @@ class WorkflowForm(forms.ModelForm[Workflow]):
     class Meta:
         model = Workflow
         fields = ("key", "name", "is_enabled")
+        widgets: ClassVar = {
+            "key": UnfoldAdminTextInputWidget(),
+            "name": UnfoldAdminTextInputWidget(),
+            "is_enabled": UnfoldBooleanSwitchWidget(),
+        }
+        labels: ClassVar = {"is_enabled": "Runs of it may start"}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -58,7 +68,7 @@ class WorkflowForm(forms.ModelForm[Workflow]):
             # A key once given stays.
             del self.fields["key"]
             self.initial["agent"] = row.agent.key
-            self.initial["definition"] = to_yaml(row.definition)
+            self.initial["definition"] = to_yaml(in_order(row.definition))
             self.initial["version"] = row.version
         else:
             self.initial.setdefault("definition", EXAMPLE)

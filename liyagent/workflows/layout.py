@@ -17,6 +17,8 @@ from liyagent.workflows.boxes import Exit, Row, exits_of, rows_of
 from liyagent.workflows.steps import END
 
 BOX_WIDTH = 330
+# Of a box in one of three branches side by side, so that all are seen at once.
+NARROW = 252
 ROW = 17
 TOP = 27
 PAD = 10
@@ -26,6 +28,8 @@ MOST_LANES = 8
 PILL_WIDTH, PILL_HEIGHT = 104, 22
 # How many branches stand side by side in a parallel step, by how deep it lies.
 SIDE_BY_SIDE = (3, 2, 1)
+# From so many side by side on they are narrow.
+MOST_WIDE = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +89,7 @@ class Drawn:
 
 def draw(definition: Mapping[str, Any]) -> Drawn:
     """Return the picture of a checked definition."""
-    return _sequence(definition["steps"], "", 0)
+    return _sequence(definition["steps"], "", 0, BOX_WIDTH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +113,8 @@ class _Lane:
     number: int = 0
 
 
-def _sequence(steps: Sequence[Mapping[str, Any]], prefix: str, deep: int) -> Drawn:
-    sized = [_sized(step, prefix, deep) for step in steps]
+def _sequence(steps: Sequence[Mapping[str, Any]], prefix: str, deep: int, width: float) -> Drawn:
+    sized = [_sized(step, prefix, deep, width) for step in steps]
     places = {step["id"]: number for number, step in enumerate(steps)} | {END: len(steps)}
     exits = [exits_of(step, _following(steps, n)) for n, step in enumerate(steps)]
     lanes = _lanes(exits, places)
@@ -144,23 +148,21 @@ def _following(steps: Sequence[Mapping[str, Any]], number: int) -> str:
     return str(steps[number + 1]["id"]) if number + 1 < len(steps) else END
 
 
-def _sized(step: Mapping[str, Any], prefix: str, deep: int) -> _Sized:
+def _sized(step: Mapping[str, Any], prefix: str, deep: int, width: float) -> _Sized:
     rows = tuple(rows_of(step))
     key = f"{prefix}{step['id']}"
     height = TOP + ROW * len(rows) + PAD * 0.7
     if step["type"] != "parallel":
-        return _Sized(step=step, key=key, width=BOX_WIDTH, height=height, rows=rows, inner=None)
-    inner = _beside(
-        [
-            _sequence(branch, f"{key}/{name}/", deep + 1)
-            for name, branch in step["branches"].items()
-        ],
-        SIDE_BY_SIDE[min(deep, len(SIDE_BY_SIDE) - 1)],
-    ).moved(PAD, height)
+        return _Sized(step=step, key=key, width=width, height=height, rows=rows, inner=None)
+    branches = step["branches"]
+    columns = min(len(branches), SIDE_BY_SIDE[min(deep, len(SIDE_BY_SIDE) - 1)])
+    within = width if columns < MOST_WIDE else NARROW
+    drawn = [_sequence(it, f"{key}/{name}/", deep + 1, within) for name, it in branches.items()]
+    inner = _beside(drawn, columns).moved(PAD, height)
     return _Sized(
         step=step,
         key=key,
-        width=max(BOX_WIDTH, inner.width + 2 * PAD),
+        width=max(width, inner.width + 2 * PAD),
         height=height + inner.height + PAD,
         rows=rows,
         inner=inner,

@@ -23,6 +23,11 @@ from liyagent.workflows.shape import Problem
 
 MOST_TOLD = 200
 SHAPE = "the document wants `workflows:`, a list, and nothing beside it"
+ORDER = (
+    "id", "type", "when", "server", "tool", "agent", "task", "args", "seconds", "until", "signal", "question", "values", "input",
+    "branches", "cases", "steps", "next", "else", "retry", "timeout", "on_error", "fallback", "compensate", "output",
+    "max_steps", "on_failure",
+)  # fmt: skip
 # The parts of a JSON path as `shape.at` writes it.
 PART = re.compile(r'\.([A-Za-z0-9_$-]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]')
 
@@ -97,11 +102,22 @@ def written(rows: Sequence[Workflow]) -> str:
             "name": it.name,
             "agent": it.agent.key,
             "is_enabled": it.is_enabled,
-            "definition": it.definition,
+            "definition": in_order(it.definition),
         }
         for it in rows
     ]
     return to_yaml({"workflows": listed})
+
+
+def in_order(value: Any) -> Any:
+    """Return a checked definition with its fields as the documents have them: the database keeps no order of names."""
+    if isinstance(value, list):
+        return [in_order(it) for it in value]
+    if not isinstance(value, dict):
+        return value
+    places = {name: number for number, name in enumerate(ORDER)}
+    names = sorted(value, key=lambda it: places.get(it, len(ORDER)))
+    return {name: in_order(value[name]) for name in names}
 
 
 def to_yaml(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 
 from liyagent.workflows.allowed import world_problems
-from liyagent.workflows.load import to_yaml
+from liyagent.workflows.load import in_order, to_yaml
 from liyagent.workflows.models import Workflow, WorkflowVersion
 from liyagent.workflows.picture import anchor, box_id, picture_of
 from liyagent.workflows.words import StepTold, steps_in_words
@@ -60,7 +60,7 @@ def about(workflow: Workflow, *, sees_runs: bool) -> dict[str, Any]:
         "has_more_runs": len(runs) > MOST_RUNS,
         "sees_runs": sees_runs,
         "versions": versions_of(workflow),
-        "definition": to_yaml(definition),
+        "definition": to_yaml(in_order(definition)),
     }
 
 
