@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+from functools import reduce
 from io import StringIO
+from operator import or_
 from pathlib import Path
 from typing import Any
 
 import yaml
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.db.models import Q
 
 from liyagent.agents.load import load_agents
 from liyagent.core.canonical import digest
+from liyagent.gateway.approve import approve_tool
 from liyagent.gateway.declare import ServerDeclaration, read_declarations
 from liyagent.gateway.mcp_session import CatalogueUnreadable
-from liyagent.gateway.models import Policy, ToolServer
+from liyagent.gateway.models import Policy, Tool, ToolServer
 from liyagent.gateway.policy_versions import load_policy
 from liyagent.gateway.servers import load_servers
+from liyagent.workflows.save import save_all
+from liyagent.workflows.start import start_workflow
 from runs.start import start_run
 
 CATALOGUE = Path(__file__).parent / "catalogue"
@@ -32,7 +38,11 @@ TASKS = {
     "triage-blind": "Disk usage of /var on web-17 is at 91%. File the changes that the fix needs.",
     "triage-lead": "Disk usage of /var on web-17 is at 91%. See to it that it is dealt with, now and for good.",
     "triage-mixed": "Checkout takes longer than 2 s in eu-1 since 14:05. Find the cause and tell everybody.",
+    "triage-undo": "Checkout is down in eu-1. File issue and change, and page whoever of payments is on call.",
 }
+# Of payments nobody is on call: the run fails, and what it did is undone.
+WORKFLOW = "incident"
+INPUT = {"title": "Checkout is down in eu-1", "team": "payments"}
 
 
 def make_admin(password: str) -> bool:
@@ -68,6 +78,21 @@ def keep_agents() -> None:
     load_agents(_read("agents.yaml"), actor=ACTOR)
 
 
+def keep_undone() -> None:
+    """Declare what is undone where it fails: an agent with a map of undos, and a workflow of its.
+
+    The catalogues have to be read: undos are looked up there. A tool that the demo learned since is approved.
+    """
+    declared = [
+        Q(server__key=server["key"], name__in=list(server["tools"]))
+        for server in _read("servers.yaml")["servers"]
+    ]
+    for tool in Tool.objects.filter(reduce(or_, declared), approved_fingerprint=""):
+        approve_tool(tool, actor=ACTOR)
+    load_agents(_read("undone.yaml"), actor=ACTOR)
+    save_all(_read("workflows.yaml")["workflows"], actor=ACTOR)
+
+
 def keep_policy() -> bool:
     """Put the demo's policy into force where there is none or an older one of a seed.
 
@@ -82,9 +107,13 @@ def keep_policy() -> bool:
 
 
 def read_catalogues() -> list[str]:
-    """Read what those demo vendors offer that were never read; returns the servers that did not answer."""
+    """Read what those demo vendors offer that were never read since; returns the servers that did not answer."""
     keys = [server["key"] for server in _read("servers.yaml")["servers"]]
-    unread = ToolServer.objects.filter(key__in=keys, catalogue_read_at=None)
+    unread = (
+        ToolServer.objects.filter(key__in=keys)
+        .filter(Q(catalogue_read_at=None) | Q(tools__fingerprint=""))
+        .distinct()
+    )
     for key in unread.values_list("key", flat=True):
         # The command shuts the connections it opened; what went wrong is kept on the row.
         with contextlib.suppress(CatalogueUnreadable):
@@ -93,7 +122,17 @@ def read_catalogues() -> list[str]:
 
 
 def start_examples() -> int:
-    """Start one run of each demo agent, once for ever; returns how many are new."""
+    """Start one run of each demo agent and one of its workflow, once for ever; returns how many are new."""
+    workflow = start_workflow(
+        key=WORKFLOW,
+        given=INPUT,
+        entry="seed",
+        started_by=ADMIN,
+        mission="",
+        request_id="",
+        start_key=f"{START_KEY}-{WORKFLOW}",
+        body_digest=digest(INPUT),
+    )
     started = [
         start_run(
             agent_key=agent,
@@ -107,7 +146,7 @@ def start_examples() -> int:
         )
         for agent, task in TASKS.items()
     ]
-    return sum(it.is_new for it in started)
+    return sum(it.is_new for it in [*started, workflow])
 
 
 def _read(name: str) -> dict[str, Any]:

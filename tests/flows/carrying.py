@@ -11,8 +11,7 @@ from django.db import connection
 
 from liyagent.leases.holding import register_holder
 from liyagent.leases.identity import own_identity
-from runs.models import CHECKPOINT_FORMAT
-from runs.runner import Runner
+from runs.runner import FORMATS, Runner
 
 
 @contextmanager
@@ -22,7 +21,7 @@ def carrying(name: str = "test") -> Iterator[Runner]:
         own_identity(),
         name=name,
         lease_seconds=60,
-        formats=[CHECKPOINT_FORMAT],
+        formats=FORMATS,
         key_ids=[key_id for key_id, _ in settings.LIYAGENT.seal_keys],
     )
     runner = Runner(holder, name=name)

@@ -12,6 +12,8 @@ from liyagent.demo.vendors.vendor import Vendor
 
 READ = ToolAnnotations(read_only_hint=True)
 ONCE = ToolAnnotations(read_only_hint=False, idempotent_hint=True)
+# Whom a page reaches; nobody else is on call.
+ON_CALL = {"database": "Dana", "platform": "Peter"}
 
 
 def build(vendor: Vendor) -> MCPServer[Any]:
@@ -46,6 +48,17 @@ def build(vendor: Vendor) -> MCPServer[Any]:
         }
         return await vendor.write_once(
             ctx, "update_incident", body, prefix="UPD", key=idempotency_key, about=incident_id
+        )
+
+    @server.tool(annotations=ONCE)
+    async def page_on_call(
+        ctx: Context, team: str, message: str, idempotency_key: str = ""
+    ) -> dict[str, Any]:
+        """Page whoever of a team is on call: database or platform. Once for an idempotency_key."""
+        body = {"team": team, "message": message, "idempotency_key": idempotency_key}
+        nobody = "" if team in ON_CALL else f"404 nobody of team {team!r} is on call"
+        return await vendor.write_once(
+            ctx, "page_on_call", body, prefix="PAG", key=idempotency_key, refused=nobody
         )
 
     @server.tool(annotations=READ)

@@ -55,6 +55,17 @@ def _add_writes(server: MCPServer[Any], vendor: Vendor) -> None:
             ctx, "add_comment", comment, prefix="CMT", key=client_key, about=about
         )
 
+    @server.tool(annotations=WRITE)
+    async def delete_issue(
+        ctx: Context, issue_key: str, reason: str, client_key: str = ""
+    ) -> dict[str, Any]:
+        """Delete an issue; the same request again is kept as another. client_key is kept as a field."""
+        client_key = client_key or step_key_of(ctx)
+        body = {"issue_key": issue_key, "reason": reason, "client_key": client_key}
+        return await vendor.write(
+            ctx, "delete_issue", body, prefix="DEL", key=client_key, about=issue_key
+        )
+
 
 def _add_reads(server: MCPServer[Any], vendor: Vendor) -> None:
     @server.tool(annotations=READ)
@@ -76,8 +87,19 @@ def _add_reads(server: MCPServer[Any], vendor: Vendor) -> None:
         return {"comments": found}
 
     @server.tool(annotations=READ)
+    async def search_deletions(
+        ctx: Context, client_key: str = "", text: str = ""
+    ) -> dict[str, Any]:
+        """Find what was deleted by client_key, else by a text in it, else the newest."""
+        args = {"client_key": client_key, "text": text}
+        found = await vendor.read(
+            ctx, "search_deletions", args, lambda: _find(vendor, "delete_issue", client_key, text)
+        )
+        return {"deletions": found}
+
+    @server.tool(annotations=READ)
     async def get_issue(ctx: Context, issue_key: str) -> dict[str, Any]:
-        """Read one issue with its comments."""
+        """Read one issue with its comments, and whether it is deleted."""
         return await vendor.read(
             ctx, "get_issue", {"issue_key": issue_key}, lambda: _issue(vendor, issue_key)
         )
@@ -102,4 +124,8 @@ def _issue(vendor: Vendor, issue_key: str) -> dict[str, Any]:
         if made is None or made.tool != "create_issue":
             raise ToolError(f"404 no issue {issue_key}")
         issue = made.as_record()
-    return {**issue, "comments": [comment.as_record() for comment in comments]}
+    return {
+        **issue,
+        "is_deleted": bool(vendor.ledger.with_body("delete_issue", "issue_key", issue_key)),
+        "comments": [comment.as_record() for comment in comments],
+    }

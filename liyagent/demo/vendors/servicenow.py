@@ -37,6 +37,12 @@ def build(vendor: Vendor) -> MCPServer[Any]:
         body = {"change_id": change_id, "close_notes": close_notes}
         return await vendor.write(ctx, "close_change", body, prefix="CLS", about=change_id)
 
+    @server.tool(annotations=WRITE)
+    async def cancel_change(ctx: Context, change_id: str, reason: str) -> dict[str, Any]:
+        """Cancel a change; the same request again cancels it again."""
+        body = {"change_id": change_id, "reason": reason}
+        return await vendor.write(ctx, "cancel_change", body, prefix="CAN", about=change_id)
+
     @server.tool(annotations=READ)
     async def list_changes(ctx: Context) -> dict[str, Any]:
         """Read the newest changes."""

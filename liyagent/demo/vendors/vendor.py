@@ -72,16 +72,19 @@ class Vendor:
         prefix: str,
         key: str,
         about: str = "",
+        refused: str = "",
     ) -> dict[str, Any]:
         """Let a write take effect once for its key, for ever; the same request again gets the first answer.
 
         Raises `ToolError`: 400 without a key, 404 without the record `about`, 422 when the key was used
-        for another request. Raises `MCPError` 409 while the first request with the key is in progress:
+        for another request, and `refused` where that says why it cannot be. Raises `MCPError` 409 while the first request with the key is in progress:
         a protocol error, since the tool itself has neither failed nor answered.
         """
         request = await self._receive(ctx, tool, args, about=about)
         if not key:
             raise ToolError("400 idempotency_key is required")
+        if refused:
+            raise ToolError(refused)
         with self._only_one(key):
             effect = await self._first_or_new(request, tool, args, prefix=prefix, key=key)
         return effect.as_record()

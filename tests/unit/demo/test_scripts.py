@@ -20,7 +20,8 @@ SCRIPTS = Path(seed.__file__).parent / "scripts"
 SERVERS = yaml.safe_load((seed.CATALOGUE / "servers.yaml").read_text())["servers"]
 AGENTS = {
     agent["key"]: agent
-    for agent in yaml.safe_load((seed.CATALOGUE / "agents.yaml").read_text())["agents"]
+    for name in ("agents.yaml", "undone.yaml")
+    for agent in yaml.safe_load((seed.CATALOGUE / name).read_text())["agents"]
 }
 CONTRACTS: dict[str, dict[str, Any]] = {
     f"{server['key']}/{name}": contract

@@ -17,6 +17,7 @@ from liyagent.demo.vendors.process import VendorProcess, free_port
 from liyagent.gateway.models import Policy, Tool, ToolServer
 from liyagent.gateway.permit import permit
 from liyagent.gateway.policy_versions import load_policy
+from liyagent.workflows.models import Workflow
 from runs.models import Run
 from tests.databases import FreshDatabase
 
@@ -46,7 +47,7 @@ def seed(url: str, *options: str) -> str:
 def rows() -> dict[str, int]:
     counts = {
         model.__name__: model._default_manager.count()
-        for model in (ToolServer, Tool, Policy, Agent, Run, AuditRow, get_user_model())
+        for model in (ToolServer, Tool, Policy, Agent, Workflow, Run, AuditRow, get_user_model())
     }
     return counts | {"configuration": ConfigVersion.objects.get().version}
 
@@ -117,8 +118,22 @@ def test_a_seed_after_the_vendors_came_up_does_the_rest(
 
     seed(vendors.url)
 
-    assert Run.objects.count() == len(TASKS)
+    assert Run.objects.exclude(workflow="").get().workflow == "incident"
+    assert Run.objects.count() == len(TASKS) + 1
     assert all(tool.is_offered for tool in Tool.objects.all())
+
+
+def test_a_tool_that_the_demo_learned_since_is_read_and_approved_and_one_that_changed_is_not(
+    seeded: VendorProcess,
+) -> None:
+    unseen = {"fingerprint": "", "approved_fingerprint": "", "is_offered": False}
+    Tool.objects.filter(name="cancel_change").update(**unseen)
+    Tool.objects.filter(name="close_change").update(approved_fingerprint="another")
+
+    seed(seeded.url)
+
+    assert [it.name for it in Tool.objects.all() if not it.is_approved] == ["close_change"]
+    assert all(it.is_offered for it in Tool.objects.all())
 
 
 def test_a_policy_of_the_operator_stays_in_force(

@@ -154,6 +154,32 @@ def test_a_comment_on_no_issue_is_refused_and_leaves_no_effect(vendors: VendorPr
     assert effects(vendors, "jira", "[nowhere]") == []
 
 
+def test_what_undoes_is_kept_each_time_and_the_issue_shows_it(vendors: VendorProcess) -> None:
+    issue = ask(vendors, "jira", "create_issue", project="OPS", summary="x")
+    change = ask(vendors, "servicenow", "create_change", short_description="x")
+    for _ in range(2):
+        ask(vendors, "jira", "delete_issue", issue_key=issue["id"], reason="[undo]", client_key="u")
+        ask(vendors, "servicenow", "cancel_change", change_id=change["id"], reason="[undo]")
+
+    found = ask(vendors, "jira", "search_deletions", client_key="u")["deletions"]
+
+    assert [row["issue_key"] for row in found] == [issue["id"]] * 2
+    assert ask(vendors, "jira", "get_issue", issue_key=issue["id"])["is_deleted"]
+    assert len(effects(vendors, "servicenow", "[undo]")) == 2
+    assert "404" in ask(vendors, "servicenow", "cancel_change", change_id="CHG-9999", reason="x")
+
+
+def test_a_page_reaches_who_is_on_call_once_and_nobody_else(vendors: VendorProcess) -> None:
+    page = {"message": "[page]", "idempotency_key": "page"}
+    reached = [ask(vendors, "incident", "page_on_call", team="database", **page) for _ in range(2)]
+
+    assert reached[0] == reached[1]
+    assert "404 nobody" in ask(
+        vendors, "incident", "page_on_call", team="payments", message="[page]", idempotency_key="p2"
+    )
+    assert len(effects(vendors, "incident", "[page]")) == 1
+
+
 def test_a_blind_vendor_files_every_request_and_lists_no_key(vendors: VendorProcess) -> None:
     for _ in range(2):
         ask(vendors, "servicenow", "create_change", short_description="swap [blind]")

@@ -15,7 +15,7 @@ from liyagent.demo import seed
 class Command(BaseCommand):
     """Seed a fresh installation; a second time changes nothing."""
 
-    help = "Make the login `admin` and the demo's vendors, agents, policy and example runs; safe to repeat"
+    help = "Make the login `admin` and the demo's vendors, agents, workflow, policy and example runs; safe to repeat"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Where the vendors are, and whether to start runs."""
@@ -36,9 +36,11 @@ class Command(BaseCommand):
         if failed:
             self.stderr.write(
                 f"the vendors at {options['vendors']} do not answer ({', '.join(failed)}): their tools "
-                "are not offered yet and no runs start; start them and seed again"
+                "are not offered yet, what is undone is not declared, and no runs start; start them and seed again"
             )
-        elif not options["no_runs"]:
+            return
+        seed.keep_undone()
+        if not options["no_runs"]:
             new = seed.start_examples()
             self._tell(new > 0, f"{new or 'the'} example runs")
 
