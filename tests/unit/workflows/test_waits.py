@@ -1,0 +1,194 @@
+"""A workflow that waits holds no thread and no lease; what it waits for finds it, whoever carries it then."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from liyagent.approvals.models import Approval, ApprovalStatus
+from liyagent.workflows.errors import TooManySignals
+from liyagent.workflows.models import Signal
+from liyagent.workflows.signal import MOST_OPEN, send_signal
+from runs.errors import RunEnded
+from runs.models import Call, Run
+from runs.stop import stop_run
+from sagas.models import Saga
+from tests.unit.approvals.deciding import decided, let_decide, the_request
+from tests.unit.runs.carrying.vendor import Killed
+from tests.unit.workflows.conftest import Works, tool
+
+ASK = {"id": "ask", "type": "approve", "question": "Restart {{ input.host }}?"}
+GO = {"id": "go", "type": "wait", "signal": "go", "timeout": 0.05}
+UNDO = {"tool": "blind", "args": {"undo_of": "{{ steps.a.output.id }}"}}
+
+
+def test_a_person_is_asked_once_and_the_run_goes_on_with_the_word(works: Works) -> None:
+    let_decide("olga")
+    run = works.start(
+        ASK, tool("a", "keyed", {"by": "{{ steps.ask.output.approved_by }}"}), given={"host": "db1"}
+    )
+    works.world.process().carry()
+    request = the_request()
+    assert (request.server, request.tool, request.status) == ("workflow", "approve", "pending")
+    assert "Restart db1?" in request.held_reason
+    decided(request, ApprovalStatus.APPROVED)
+    run = works.world.process("b").carry()
+    assert (run.status, works.world.vendor.rows[0]["by"]) == ("answered", "olga")
+    assert the_request().status == "consumed"
+    assert Call.objects.filter(server="workflow").get().fate == "done"
+
+
+def test_a_word_that_was_no_persons_is_asked_for_anew(works: Works) -> None:
+    run = works.start(ASK, given={"host": "db1"})
+    works.world.process().carry()
+    works.world.sql(
+        "UPDATE approvals_approval SET status = 'approved', decided_by = 'olga', decided_at = now()"
+    )
+    works.world.sql("UPDATE runs_run SET status = 'queued', wakes = wakes + 1")
+    run = works.world.process("b").carry()
+    assert run.status == "waiting"
+    assert sorted(Approval.objects.values_list("status", flat=True)) == ["pending", "stale"]
+
+
+@pytest.mark.promise("SG-05")
+@pytest.mark.parametrize(
+    ("on_stop", "status"), [("compensate", "compensating"), ("keep", "handed_off")]
+)
+def test_a_person_who_says_no_ends_it_and_what_it_did_is_undone_unless_kept(
+    works: Works, on_stop: str, status: str
+) -> None:
+    let_decide("olga")
+    run = works.start(
+        tool("a", "blind", {"x": 1}, compensate=UNDO),
+        ASK,
+        given={"host": "db1"},
+        on_failure={"on_stop": on_stop},
+    )
+    works.world.process().carry()
+    decided(the_request(), ApprovalStatus.REJECTED, reason="not tonight")
+    run = works.world.process("b").carry()
+    assert (run.status, run.error) == ("failed", "approval.rejected")
+    assert "olga rejected" in run.reason
+    saga = Saga.objects.get(id=run.id)
+    assert (saga.cause, saga.status) == ("rejected", status)
+
+
+def test_a_signal_that_came_before_is_there_when_it_is_waited_for(works: Works) -> None:
+    run = works.start(
+        tool("a", "keyed", {"n": 1}),
+        {**GO, "id": "first"},
+        {**GO, "id": "second"},
+        output=["{{ steps.first.output.payload }}", "{{ steps.second.output.payload }}"],
+    )
+    for number in (1, 2):
+        send_signal(run_id=run.id, name="go", payload=number, actor="olga")
+    run = works.world.process().carry()
+    assert run.status == "answered"
+    assert sorted(Signal.objects.values_list("taken_by", flat=True)) == [2, 3]
+    with pytest.raises(RunEnded):
+        send_signal(run_id=run.id, name="go", payload=1, actor="olga")
+
+
+def test_a_signal_that_does_not_come_in_time_fails_its_step(works: Works) -> None:
+    run = works.start(
+        {**GO, "on_error": "late"},
+        {"id": "late", "type": "set", "values": {"x": "{{ steps.go.error }}"}},
+        output="{{ vars.x }}",
+    )
+    run = works.world.process().carry()
+    assert run.status == "queued"
+    assert run.not_before is not None
+    time.sleep(0.06)
+    run = works.world.process("b").carry()
+    assert run.status == "answered"
+
+
+def test_no_more_than_a_hundred_signals_wait(works: Works) -> None:
+    run = works.start(GO)
+    for number in range(MOST_OPEN):
+        send_signal(run_id=run.id, name="go", payload=number, actor="olga")
+    with pytest.raises(TooManySignals):
+        send_signal(run_id=run.id, name="go", payload=1, actor="olga")
+
+
+@pytest.mark.parametrize("seconds", [0.05, 600])
+def test_it_rests_until_a_time_and_a_signal_does_not_end_that(works: Works, seconds: float) -> None:
+    run = works.start(
+        {"id": "rest", "type": "wait", "seconds": seconds}, tool("a", "keyed", {"n": 1})
+    )
+    run = works.world.process().carry()
+    assert run.status == "queued"
+    assert run.not_before is not None
+    if seconds > 1:
+        assert works.world.process("c").take() == []
+        send_signal(run_id=run.id, name="other", payload=1, actor="olga")
+        assert works.world.process("b").carry().status == "queued"
+    else:
+        time.sleep(0.06)
+        assert works.world.process("d").carry().status == "answered"
+
+
+@pytest.mark.parametrize(
+    "waits", [ASK, {**GO, "timeout": 600}, {"id": "r", "type": "wait", "seconds": 600}]
+)
+def test_one_that_waits_can_be_stopped(works: Works, waits: dict[str, object]) -> None:
+    run = works.start(waits, given={"host": "db1"})
+    works.world.process().carry()
+    stop_run(run_id=run.id, actor="olga", reason="wrong host")
+    run = works.world.process("b").carry()
+    assert run.status == "stopped"
+    assert not Saga.objects.exists()
+
+
+def test_who_dies_between_the_word_and_its_step_asks_nobody_twice(
+    works: Works, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_decide("olga")
+    works.start(ASK, given={"host": "db1"})
+    works.world.process().carry()
+    decided(the_request(), ApprovalStatus.APPROVED)
+    first = works.world.process("first")
+
+    def die(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as dying:
+        dying.setattr("runs.scope.RunScope.settle", die)
+        with pytest.raises(Killed):
+            first.carry()
+    assert the_request().status == "consumed"
+    works.world.lapse(first)
+    assert works.world.process("second").carry().status == "answered"
+    assert Approval.objects.count() == 1
+
+
+def test_branches_all_end_before_their_family_does(works: Works) -> None:
+    works.start(
+        {
+            "id": "both",
+            "type": "parallel",
+            "branches": {
+                "waits": [{**GO, "timeout": 600}],
+                "writes": [tool("a", "blind", {"x": 1}, compensate=UNDO)],
+            },
+        }
+    )
+    process = works.world.process()
+    run = process.carry()
+    for taken in process.take():
+        process.go_on(*taken)
+    assert Run.objects.get(id=run.id).status in {"waiting", "queued"}
+    stop_run(run_id=run.id, actor="olga", reason="wrong host")
+    ended = []
+    for number in range(6):
+        for taken in works.world.process(f"p{number}").take():
+            done = process.go_on(*taken)
+            if done.is_ended:
+                ended.append(done.loop == "root")
+    assert True in ended
+    assert ended.index(True) >= 1
+    assert Run.objects.get(id=run.id).status == "stopped"
+    saga = Saga.objects.get(id=run.id)
+    assert (saga.cause, saga.registered) == ("stopped", 1)
+    assert [it.get("undo_of") for it in works.world.vendor.rows] == [None, 1]
