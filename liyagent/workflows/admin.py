@@ -91,22 +91,21 @@ class WorkflowAdmin(VerbAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> Any:
-        """As of other pages; the picture stands above the form, but where a form is shown again because of an error.
-
-        What changed between the check of a form and its saving is told by a second check: the form keeps what was typed.
-        """
+        """As of other pages; the picture stands above the form, but where a form is shown again because of an error."""
         context = dict(extra_context or {})
         if object_id is not None and request.method == "GET":
             row = self.get_object(request, object_id)
             if row is not None and self.has_view_permission(request, row):
                 sees_runs = cast("Any", request.user).has_perm(VIEW_RUN)
                 context["about"] = {**about(row, sees_runs=sees_runs), "state": state_told(row)}
-        for _ in range(2):
-            try:
-                return self._changeform_view(request, object_id, form_url, context)
-            except (VersionMoved, WorkflowTaken, DefinitionWrong):
-                continue
         return super().changeform_view(request, object_id, form_url, context)
+
+    def _changeform_view(self, request: HttpRequest, object_id: str | None, form_url: str, extra_context: Any) -> Any:  # fmt: skip
+        """What changed between the check of a form and its saving is told by a second check: what was typed stays."""
+        try:
+            return super()._changeform_view(request, object_id, form_url, extra_context)  # type: ignore[misc]
+        except (VersionMoved, WorkflowTaken, DefinitionWrong):
+            return super()._changeform_view(request, object_id, form_url, extra_context)  # type: ignore[misc]
 
     def save_model(self, request: HttpRequest, obj: Workflow, form: WorkflowForm, change: bool) -> None:  # fmt: skip
         """Save through the verb."""

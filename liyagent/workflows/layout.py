@@ -9,7 +9,7 @@ eight lanes at each side).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,10 +48,11 @@ class Box:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A line with an arrow at its last point. `kind`: `next`, `error` or `back`."""
+    """A line with an arrow at its last point, if it has one. `kind`: `next`, `error` or `back`."""
 
     points: tuple[tuple[float, float], ...]
     kind: str
+    has_head: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +256,7 @@ def _lines(
     middle = end.x + end.width / 2
     column = max(it.width for it in boxes)
     lines = [Line(points=((middle, begin.y + PILL_HEIGHT), (middle, boxes[0].y)), kind="next")]
+    joining: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for source, (box, leads) in enumerate(zip(boxes, exits, strict=True)):
         below = boxes[source + 1].y if source + 1 < len(boxes) else end.y
         if any(it.is_straight for it in leads):
@@ -262,19 +264,26 @@ def _lines(
         for it in leads:
             if it.is_straight:
                 continue
-            target = places[it.to]
-            kind = _kind(it, source, target)
+            kind = _kind(it, source, places[it.to])
             side = -1 if kind == "back" else 1
-            lane = middle + side * (column / 2 + PAD + LANE * (lanes[it.to, kind].number + 0.5))
-            into = end if target == len(boxes) else boxes[target]
-            at = into.y + (PILL_HEIGHT / 2 if target == len(boxes) else TOP / 2)
-            at += 5 if kind == "error" else 0
             leaves = box.y + (box.rows[it.row][0] if it.row >= 0 else box.height - PAD / 2)
-            points = (
-                (middle + side * box.width / 2, leaves),
-                (lane, leaves),
-                (lane, at),
-                (middle + side * into.width / 2, at),
-            )
-            lines.append(Line(points=points, kind=kind))
+            joining.setdefault((it.to, kind), []).append((middle + side * box.width / 2, leaves))
+    for (to, kind), starts in joining.items():
+        side = -1 if kind == "back" else 1
+        lane = middle + side * (column / 2 + PAD + LANE * (lanes[to, kind].number + 0.5))
+        into = end if places[to] == len(boxes) else boxes[places[to]]
+        at = into.y + (PILL_HEIGHT / 2 if into is end else TOP / 2) + (5 if kind == "error" else 0)
+        lines += _joined(starts, lane, (middle + side * into.width / 2, at), kind)
     return lines
+
+
+def _joined(
+    starts: Sequence[tuple[float, float]], lane: float, into: tuple[float, float], kind: str
+) -> Iterator[Line]:
+    """One line from the farthest start by the lane, which the others join: drawn once, dashes stay dashes."""
+    farthest = max(starts, key=lambda it: abs(it[1] - into[1]))
+    x, y = farthest
+    yield Line(points=((x, y), (lane, y), (lane, into[1]), into), kind=kind)
+    for x, y in starts:
+        if (x, y) != farthest:
+            yield Line(points=((x, y), (lane, y)), kind=kind, has_head=False)

@@ -161,19 +161,16 @@ def _row(box: Box, y: float, text: str, *, to: str) -> SafeString:
 
 def _line(line: Line) -> SafeString:
     path = "M" + " L".join(f"{_px(x)} {_px(y)}" for x, y in line.points)
+    drawn = format_html('<path class="liy-flow-line liy-flow-{}" d="{}"/>', line.kind, path)
+    if not line.has_head:
+        return drawn
     (before_x, _), (x, y) = line.points[-2:]
     if before_x == x:
         head = f"M{_px(x - 4)} {_px(y - 7)} L{_px(x)} {_px(y)} L{_px(x + 4)} {_px(y - 7)} Z"
     else:
         back = -7 if before_x < x else 7
         head = f"M{_px(x + back)} {_px(y - 4)} L{_px(x)} {_px(y)} L{_px(x + back)} {_px(y + 4)} Z"
-    return format_html(
-        '<path class="liy-flow-line liy-flow-{}" d="{}"/><path class="liy-flow-head liy-flow-{}" d="{}"/>',
-        line.kind,
-        path,
-        line.kind,
-        head,
-    )
+    return format_html('{}<path class="liy-flow-head liy-flow-{}" d="{}"/>', drawn, line.kind, head)
 
 
 def _sign(sign: Sign) -> SafeString:

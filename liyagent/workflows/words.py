@@ -9,7 +9,7 @@ from liyagent.core.tables import aligned
 from liyagent.workflows.boxes import exits_of, undo_of, what_of
 from liyagent.workflows.steps import END
 
-LONGEST_TOLD = 120
+LONGEST_TOLD = 300
 
 
 class StepTold(NamedTuple):
@@ -41,9 +41,17 @@ def _steps(steps: Sequence[Mapping[str, Any]], prefix: str) -> Iterator[StepTold
         yield StepTold(
             key=f"{prefix}{step['id']}",
             type=step["type"],
-            what=what_of(step)[:LONGEST_TOLD],
+            what=_what(step)[:LONGEST_TOLD],
             leads_to=", ".join(ways),
             undo=undo_of(step),
         )
         for name, inner in step.get("branches", {}).items():
             yield from _steps(inner, f"{prefix}{step['id']}/{name}/")
+
+
+def _what(step: Mapping[str, Any]) -> str:
+    """What it does; of a branch each case, in their order."""
+    if step["type"] != "branch":
+        return what_of(step)
+    cases = [f"to {it['next']} when {it['when']}" for it in step["cases"]]
+    return "; ".join([*cases, *([f"else to {step['else']}"] if "else" in step else [])])

@@ -76,11 +76,22 @@ def test_lines_lead_to_each_way_out_and_say_of_which_kind_they_are() -> None:
     }  # fmt: skip
     check_definition(data)
     drawn = draw(data)
+    assert all(it.has_head for it in drawn.lines)
     kinds = [it.kind for it in drawn.lines]
     # Straight down: from the start, a to b, b to c, c to d, d to the end.
     assert (kinds.count("next"), kinds.count("error"), kinds.count("back")) == (5 + 2, 1, 3)
     words = {it.key: it.leads_to for it in steps_in_words(data)}
     assert words == {"a": "d on error, b", "b": "a, c, end, d", "c": "b on error, d", "d": "d on error, end"}  # fmt: skip
+
+
+def test_lines_to_one_step_join_and_are_drawn_once() -> None:
+    steps = [tool(f"s{n}", on_error="last") for n in range(9)]
+    drawn = draw({"steps": [*steps, tool("last")]})
+    errors = [it for it in drawn.lines if it.kind == "error"]
+    assert len(errors) == 9
+    (trunk,) = [it for it in errors if it.has_head]
+    assert len(trunk.points) == 4
+    assert {it.points[1][0] for it in errors} == {trunk.points[1][0]}
 
 
 def inside(inner: Box, outer: Box) -> bool:
