@@ -38,13 +38,16 @@ from runs.filters import (
 from runs.go_on import may_be_continued
 from runs.go_on_page import ask_to_go_on
 from runs.head import BODIES
-from runs.models import Run
+from runs.models import ROOT_LOOP, Run
 from runs.raw_event import raw_event
+from runs.rests import Rest, rests_of
 from runs.run_view import VIEW_EVENTS, run_context
 from runs.sagas_admin import SagaAdmin
 from runs.states import state_of
 from runs.stop import stop_run
+from runs.stop_told import UNDO_HEADS, owed_of, stop_preview
 from runs.told_events import LAST
+from runs.undo_run import is_undo_run
 from runs.unknown import with_unknown_writes
 from runs.waits import Wait, waits_of
 
@@ -55,7 +58,7 @@ MOST_STOPPED = 200
 
 
 class RunList(ChangeList):  # type: ignore[misc]
-    """A page of runs, each with `wait_told`: one statement more, and none where no run of the page waits."""
+    """A page of runs, each with `wait_told`: two statements more, and none where no run of the page is at rest."""
 
     result_list: Any
 
@@ -64,9 +67,12 @@ class RunList(ChangeList):  # type: ignore[misc]
         super().get_results(request)
         self.result_list = list(self.result_list)
         waits, leads = waits_of(self.result_list), sees_requests(request.user)
+        rests = rests_of(it for it in self.result_list if it.id not in waits)
         for run in self.result_list:
-            wait = waits.get(run.id)
-            run.wait_told = wait_told(wait, leads=leads) if wait else ""
+            wait, rest = waits.get(run.id), rests.get(run.id)
+            run.wait_told = (
+                wait_told(wait, leads=leads) if wait else rest_told(rest) if rest else ""
+            )
 
 
 @admin.register(Run)
@@ -137,10 +143,11 @@ class RunAdmin(ReadOnlyAdmin):
 
     @admin.display(description="agent")
     def agent(self, run: Run) -> SafeString:
-        """The agent, its version and the way in."""
+        """The agent, its version and the way in; of which workflow it is, or that it undoes another's writes."""
         return format_html(
-            '{} <span class="liy-age">version {}, by {}</span>',
+            '{}{} <span class="liy-age">version {}, by {}</span>',
             run.agent_key,
+            _what_it_is(run),
             run.agent_version,
             run.entry,
         )
@@ -217,8 +224,13 @@ class RunAdmin(ReadOnlyAdmin):
                 "go_on": reverse("admin:runs_run_go_on", args=[run.id]),
             },
             **run_context(request, run),
+            **self.beside(request, run),
         }
         return TemplateResponse(request, "admin/runs/run/page.html", context)
+
+    def beside(self, request: HttpRequest, run: Run) -> dict[str, Any]:
+        """Return what the rooms above tell of a run; this one does not know them."""
+        return {}
 
     def get_urls(self) -> list[Any]:
         """Each event of a run's chain has a page: it as it is stored."""
@@ -264,12 +276,11 @@ class RunAdmin(ReadOnlyAdmin):
                 done=f"Run {run.id} is asked to stop; it ends at its next statement.",
             )
             return HttpResponseRedirect(self.page_address(run))
-        told = [
-            "The run ends at its next statement. A write under way is settled by the rules; nothing is undone."
-        ]
+        preview = stop_preview(run)
+        below = {"title": "What would be undone", "heads": UNDO_HEADS, "rows": preview.rows}
         return self.confirm(
-            request, title="Stop this run", told=told, button="Stop the run", form=form,
-            rows=[stop_row(run)], extra={"heads": STOP_HEADS, "cancel": self.page_address(run)},
+            request, title="Stop this run", told=preview.told, button="Stop the run", form=form, rows=[stop_row(run)],
+            extra={"heads": STOP_HEADS, "cancel": self.page_address(run), "below": below if preview.rows else None},
         )  # fmt: skip
 
     @action(description="Stop the chosen runs", permissions=["stop"])
@@ -286,18 +297,19 @@ class RunAdmin(ReadOnlyAdmin):
         if not runs:
             self.message_user(request, "All of the chosen runs have ended: nothing is stopped.")
             return None
+        owed = owed_of(runs)
         return self.confirm(
             request,
             title=f"Stop {len(runs)} run{'s' if len(runs) != 1 else ''}",
             told=stop_told(chosen, runs),
             button=f"Stop {len(runs)} run{'s' if len(runs) != 1 else ''}",
             form=form,
-            rows=[stop_row(run) for run in runs],
+            rows=[(*stop_row(run), owed.get(run.id) or "-") for run in runs],
             hidden=[
                 ("action", "stop_chosen"),
                 *(("_selected_action", str(run.id)) for run in runs),
             ],
-            extra={"heads": STOP_HEADS},
+            extra={"heads": (*STOP_HEADS, "Writes to undo")},
         )
 
     def try_to_stop(self, request: HttpRequest, run: Run, *, actor: str, reason: str) -> bool:
@@ -311,6 +323,23 @@ class RunAdmin(ReadOnlyAdmin):
 
 
 STOP_HEADS = ("Run", "Agent", "Status", "Started", "Steps")
+
+
+def _what_it_is(run: Run) -> SafeString:
+    if is_undo_run(run):
+        return format_html('<span class="liy-age">{}</span>', "undoes what its run did")
+    if not run.workflow:
+        return format_html("{}", "")
+    what = "workflow" if run.loop == ROOT_LOOP else "a branch of workflow"
+    return format_html('<span class="liy-age liy-wrap">{} {}</span>', what, cell(run.workflow))
+
+
+def rest_told(rest: Rest) -> SafeString:
+    """Return until when and for what a run of the list rests."""
+    what = f"for {rest.what}" if rest.what else ""
+    if rest.until is None:
+        return format_html('waits <span class="liy-wrap">{}</span>', cell(what))
+    return format_html('rests until {} <span class="liy-wrap">{}</span>', when(rest.until), what)
 
 
 def wait_told(wait: Wait, *, leads: bool) -> SafeString:
@@ -338,7 +367,8 @@ def stop_row(run: Run) -> tuple[object, ...]:
 def stop_told(chosen: list[Run], runs: list[Run]) -> list[str]:
     """Return what a confirmation says of the chosen runs."""
     told = [
-        "Each ends at its next statement. Writes under way are settled by the rules; nothing is undone."
+        "Each ends at its next statement. Writes under way are settled by the rules. Then what it did and can be undone is undone,"
+        " unless its workflow says that a stopped run keeps it; its own form of a Stop names each."
     ]
     ended = min(len(chosen), MOST_STOPPED) - len(runs)
     if ended:

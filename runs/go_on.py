@@ -86,8 +86,9 @@ def continue_run(asked: GoingOn) -> Started:
 
 
 def may_be_continued(run: Run) -> bool:
-    """Whether a run is one of those that can be gone on from, as far as its head tells."""
-    return run.is_ended and run.status != RunStatus.ANSWERED and run.parent_id is None
+    """Whether a run is one of those that can be gone on from, as far as its head tells; a workflow's begins again or not at all."""
+    is_rest = run.is_ended and run.status != RunStatus.ANSWERED and run.parent_id is None
+    return is_rest and not run.workflow
 
 
 def continuations_of(run: Run) -> list[Run]:

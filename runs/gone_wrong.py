@@ -26,9 +26,11 @@ LOOKED_THROUGH = 2_000
 ENDS_OF = "SELECT number FROM events_runevent WHERE correlation_id = %s AND number >= %s ORDER BY number OFFSET %s LIMIT 1"
 WRONG_KINDS = frozenset({"run.resumed", "gap", "agent.guardrail", "retry", "call.settled"})
 WRONG_DECISIONS = frozenset({"rejected", "expired", "withdrawn", "stale"})
+WELL_CAME = frozenset({Fate.DONE.value, "skipped"})
 WELL_FINISHED = frozenset({Finish.CALLS.value, Finish.STOP.value})
 # What may be of these. Each is looked at again below: what SQL could find by its text, an argument of a call could imitate.
 MORE = """ AND kind IN ('run.resumed', 'gap', 'agent.guardrail', 'retry', 'call.settled', 'run.ended', 'approval.decided',
+        'workflow.step', 'saga.registered', 'saga.undone',
         'step', 'tool.call')"""
 
 
@@ -85,6 +87,12 @@ def is_wrong(told: Told) -> bool:
             return told.content.get("status") != RunStatus.ANSWERED
         case "approval.decided":
             return told.content.get("decision") in WRONG_DECISIONS
+        case "workflow.step":
+            return told.content.get("fate") not in WELL_CAME
+        case "saga.undone":
+            return told.content.get("fate") != Fate.DONE
+        case "saga.registered":
+            return bool(told.content.get("missing"))
         case kind:
             return kind in WRONG_KINDS
 

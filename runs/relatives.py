@@ -10,6 +10,7 @@ from uuid import UUID
 
 from runs.approved_run import LOOP
 from runs.models import ENDED, Run
+from runs.undo_run import LOOP as UNDO_LOOP
 
 MOST_RELATIVES = 200
 
@@ -28,7 +29,18 @@ class Relative:
     calls_made: int
     created_at: datetime
     ended_at: datetime | None
+    workflow: str = ""
     depth: int = 0
+
+    @property
+    def is_undo(self) -> bool:
+        """Whether it undoes what the first of its chain did."""
+        return self.loop.startswith(UNDO_LOOP)
+
+    @property
+    def asks_no_model(self) -> bool:
+        """Whether its steps are those of a definition, or undos."""
+        return bool(self.workflow) or self.is_undo
 
     @property
     def is_ended(self) -> bool:
@@ -73,10 +85,11 @@ def relatives_of(run: Run) -> Relatives:
         Run.objects.filter(correlation_id=run.correlation_id)
         .order_by("created_at", "id")
         .values_list("id", "parent_id", "loop", "agent_key", "status", "reason", "model_steps", "calls_made",
-                     "created_at", "ended_at")[: MOST_RELATIVES + 1]
+                     "created_at", "ended_at", "workflow")[: MOST_RELATIVES + 1]
     )  # fmt: skip
     names = (
         "id", "parent_id", "loop", "agent", "status", "reason", "model_steps", "calls_made", "created_at", "ended_at",
+        "workflow",
     )  # fmt: skip
     found: list[dict[str, Any]] = [
         dict(zip(names, row, strict=True)) for row in rows[:MOST_RELATIVES]

@@ -174,9 +174,16 @@ def _place_of_mark(told: Sequence[Told], call: ShownCall, step: int) -> tuple[in
     for it in told:
         if it.number == call.number:
             return it.number, 1
-        if it.number > step and call.marked_at is not None and it.at > call.marked_at:
+        is_behind = call.marked_at is not None and it.at > call.marked_at
+        # A read before it in its step is told of in the write's own commit.
+        if it.number > step and is_behind and not _is_before_in_step(it, call):
             return it.number, 0
     return (call.number, 1) if call.number else (LAST, 0)
+
+
+def _is_before_in_step(told: Told, call: ShownCall) -> bool:
+    place = (whole_number(told.content.get("step")), whole_number(told.content.get("index")))
+    return told.kind == "tool.call" and place[0] == call.step and place[1] < call.index
 
 
 def _add_lines(

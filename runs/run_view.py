@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
 
 from liyagent.access.permissions import READ_WORDS
 from liyagent.agents.channels import WITH_ARRIVALS
@@ -19,9 +20,16 @@ from runs.head import lease_of, takeovers_of
 from runs.models import ROOT_LOOP, Run
 from runs.record_told import record_of
 from runs.relatives import relatives_of
+from runs.rests import rests_of
 from runs.run_page import MOST_UNKNOWN, answer_shown, page_of, page_of_event, unknown_of
+from runs.saga_sentence import counted
+from runs.saga_state import counts_of
+from runs.saga_state import state_of as saga_state
 from runs.states import state_of
+from runs.undo_run import LOOP, is_undo_run
 from runs.waits import wait_of
+from sagas.models import Saga
+from sagas.needing import LEFT
 
 VIEW_EVENTS = "events.view_runevent"
 # How a run stands, in a sentence.
@@ -43,6 +51,7 @@ def run_context(request: HttpRequest, run: Run) -> dict[str, Any]:
     with_words = request.user.has_perm(READ_WORDS)
     answer, no_answer = answer_shown(run) if with_words else ("", "")
     unknown = unknown_of(run)
+    wait = wait_of(run)
     record = record_of(run, is_asked_for=request.GET.get("check") == "yes")
     return {
         "run": run,
@@ -54,7 +63,7 @@ def run_context(request: HttpRequest, run: Run) -> dict[str, Any]:
         "with_words": with_words,
         "answer": answer,
         "no_answer": no_answer,
-        "wait": wait_of(run),
+        "wait": wait,
         "sees_requests": sees_requests(request.user),
         "sees_events": request.user.has_perm(VIEW_EVENTS),
         "unknown": unknown,
@@ -63,9 +72,39 @@ def run_context(request: HttpRequest, run: Run) -> dict[str, Any]:
         "is_handed_down": run.loop != ROOT_LOOP and not is_approved_run(run),
         "record": record,
         "continued_by": continuations_of(run),
+        "is_undo": is_undo_run(run),
+        "asks_no_model": is_undo_run(run) or bool(run.workflow),
+        "rest": None if wait else rests_of([run]).get(run.id),
+        **_saga(run),
         "around": around(request, run),
         **_timeline(request, run, with_words=with_words, broken_at=record.broken_from),
     }  # fmt: skip
+
+
+def _saga(run: Run) -> dict[str, Any]:
+    """What of the run's chain can be undone, and how that stands; nothing where there is nothing."""
+    saga = Saga.objects.defer("context").filter(id=run.correlation_id).first()
+    if saga is None:
+        return {}
+    link = reverse("admin:sagas_saga_change", args=[saga.id])
+    if is_undo_run(run):
+        address = reverse("admin:runs_run_change", args=[saga.id])
+        undoes = format_html(
+            'It undoes what run <a class="liy-link liy-mono" href="{}">{}</a> did, the newest first: round {}.',
+            address, saga.id, run.loop.removeprefix(LOOP),
+        )  # fmt: skip
+        return {"saga_link": link, "undoes": undoes}
+    if run.id != saga.id:
+        return {"saga_link": link}
+    counts = counts_of([saga.id]).get(saga.id, {})
+    told = {
+        "state": saga_state(saga),
+        "told": counted(saga, counts, 0, is_more=False),
+        "needs": saga.status in LEFT,
+        "round": saga.round,
+        "compensating_run": saga.compensating_run,
+    }
+    return {"saga_link": link, "saga": told}
 
 
 def _timeline(

@@ -43,7 +43,8 @@ def _ended(saga: Saga, root: Run) -> str:
         return "answered"
     if saga.cause == "stopped" or root.status == "stopped":
         return f"was stopped by {cell(root.stopped_by)}"
-    why = f": {_short(root.reason)}" if root.reason else ""
+    reason = root.reason.removeprefix(f"step {saga.failed_step}: ")
+    why = f": {_short(reason)}" if reason else ""
     if saga.cause == "rejected":
         return f"ended{at}, because a person said no{why}"
     if saga.cause == "cap":

@@ -5,12 +5,10 @@ However many undos there are, a page asks the database the same number of times 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
-from django.db import connection
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
@@ -30,24 +28,18 @@ from runs.head import BODIES
 from runs.models import Call, Run
 from runs.run_page import place_of
 from runs.saga_sentence import HandedOff, beginning_of, counted, to_do
+from runs.saga_state import counts_of, state_of
 from runs.saga_told import with_words, words_of
 from runs.shown_words import shown_words
 from runs.undo_ride import open_undo
 from runs.undo_run import LOOP
 from runs.unknown import unknown_calls
 from sagas.models import Handoff, Saga, SagaStatus, Undo, UndoFate
-from sagas.wording import CAUSES, FATES, STATUSES
+from sagas.wording import CAUSES, FATES
 
 UNDOS_A_PAGE = 50
 MOST_UNKNOWN = 50
 MOST_ROUNDS = 20
-# Of a saga so many undos are counted, the newest; a run has fewer, unless its caps were lifted.
-MOST_COUNTED = 2_000
-COUNTS = """
-SELECT s.id, u.fate, count(*)::int FROM unnest(%s::uuid[]) AS s(id), LATERAL (
-    SELECT o.fate FROM sagas_undo o WHERE o.saga_id = s.id ORDER BY o."order" DESC LIMIT %s) AS u
-GROUP BY s.id, u.fate
-"""
 WORKED_ON = (TicketState.OPEN, TicketState.IN_PROGRESS)
 SHOWN_CALL = ("id", "run_id", "step", "index", "server", "tool", "step_key", "marked_at")
 
@@ -106,21 +98,6 @@ def saga_context(request: HttpRequest, saga: Saga) -> dict[str, Any]:
         "sees_requests": sees_requests(user),
         "sees_calls": user.has_perm("runs.view_call"),
     }
-
-
-def counts_of(ids: Iterable[UUID]) -> dict[UUID, dict[str, int]]:
-    """Return of each saga how many of its newest 2,000 undos came to what: one statement."""
-    found: dict[UUID, dict[str, int]] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(COUNTS, [list(ids), MOST_COUNTED])
-        for saga, fate, number in cursor.fetchall():
-            found.setdefault(saga, {})[fate] = number
-    return found
-
-
-def state_of(saga: Saga) -> SafeString:
-    """Return a saga's status in words."""
-    return pill(*STATUSES.get(saga.status, (saga.status, QUIET)))
 
 
 def rounds_of(saga: Saga) -> list[Run]:

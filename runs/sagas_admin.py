@@ -28,10 +28,11 @@ from runs.doubts_admin import as_uuid
 from runs.filters import ByAgent, ByWorkflow, OneOf
 from runs.listing import MOST_LOOKED_THROUGH
 from runs.run_view import mission_page
-from runs.saga_view import counts_of, saga_context, state_of
+from runs.saga_state import counts_of, state_of
+from runs.saga_view import saga_context
 from sagas.models import Saga, SagaStatus, Undo, UndoFate
 from sagas.needing import needing_a_person
-from sagas.wording import CAUSES, FATES, STATUSES
+from sagas.wording import CAUSES, FATES, SHORT, STATUSES
 
 # So many undos are named where a person is asked whether they shall be made.
 MOST_NAMED = 50
@@ -89,7 +90,7 @@ class SagaList(ChangeList):  # type: ignore[misc]
 class SagaAdmin(ReadOnlyAdmin):
     """Newest first."""
 
-    list_display = ("began", "state", "of", "why", "figures", "hand_off", "named_mission", "run_id")
+    list_display = ("began", "state", "of", "figures", "hand_off", "named_mission", "run_id")
     list_display_links = ("began", "run_id")
     list_filter = (ByStatus, ByAgent, ByCause, ByWorkflow)
     search_fields = ("id",)
@@ -217,8 +218,11 @@ class SagaAdmin(ReadOnlyAdmin):
 
     @admin.display(description="status")
     def state(self, saga: Saga) -> SafeString:
-        """Where it stands, in words."""
-        return state_of(saga)
+        """Where it stands, in words, and why its run ended."""
+        at = f", at step {saga.failed_step}" if saga.failed_step else ""
+        why = f"{CAUSES.get(saga.cause, saga.cause)}{at}" if saga.cause else saga.closed_reason
+        told = format_html('<span class="liy-age liy-wrap">{}</span>', cell(why)) if why else ""
+        return format_html("{} {}", state_of(saga), told)
 
     @admin.display(description="of")
     def of(self, saga: Saga) -> SafeString:
@@ -230,12 +234,6 @@ class SagaAdmin(ReadOnlyAdmin):
             cell(saga.workflow),
             cell(saga.agent_key),
         )
-
-    @admin.display(description="undone because")
-    def why(self, saga: Saga) -> str:
-        """The cause, and the step."""
-        at = f", at step {saga.failed_step}" if saga.failed_step else ""
-        return cell(f"{CAUSES.get(saga.cause, saga.cause)}{at}" if saga.cause else "")
 
     @admin.display(description="its writes")
     def figures(self, saga: Any) -> SafeString:
@@ -358,4 +356,4 @@ def around(request: HttpRequest, saga: Saga) -> list[tuple[str, str]]:
 
 
 def _told_as(fate: str, *, is_kept: bool) -> tuple[str, str]:
-    return ("not undone", QUIET) if is_kept and fate == UndoFate.OWED else FATES[fate]
+    return ("kept", QUIET) if is_kept and fate == UndoFate.OWED else (SHORT[fate], FATES[fate][1])

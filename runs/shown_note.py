@@ -15,7 +15,7 @@ from liyagent.core.tables import visible
 from runs.models import RunStatus
 from runs.shown_words import shown_words
 from runs.told_events import Told
-from runs.wording import EVENTS, fact_in_words, fact_named
+from runs.wording import CAME, EVENTS, fact_in_words, fact_named, in_words
 
 # Beside its title: an icon of the theme, and how much it matters. Of any other kind nothing is wrong.
 LOOKS: Mapping[str, tuple[str, str]] = {
@@ -29,10 +29,35 @@ LOOKS: Mapping[str, tuple[str, str]] = {
     "approval.requested": ("front_hand", WARN),
     "approval.decided": ("how_to_reg", QUIET),
     "call.settled": ("how_to_reg", QUIET),
+    "workflow.started": ("account_tree", QUIET),
+    "workflow.step": ("check", QUIET),
+    "workflow.waiting": ("hourglass_empty", QUIET),
+    "workflow.ended": ("account_tree", QUIET),
+    "saga.registered": ("undo", QUIET),
+    "saga.compensating": ("undo", WARN),
+    "saga.undone": ("undo", QUIET),
+    "saga.ended": ("undo", QUIET),
+    "saga.handoff": ("support_agent", WARN),
+}
+# How much it matters what these came to.
+TONES: Mapping[str, str] = {
+    "failed": BAD,
+    "unknown": BAD,
+    "missing": BAD,
+    "refused": WARN,
+    "held": WARN,
 }
 OTHER = ("info", QUIET)
+CAME_TO = frozenset({"workflow.step", "workflow.ended", "saga.undone"})
 # Said in the title already, or of no use to a person.
 NOT_SHOWN = frozenset({"withheld", "missing", "status"})
+IN_TITLE: Mapping[str, frozenset[str]] = {
+    "workflow.step": frozenset({"name", "fate"}),
+    "workflow.waiting": frozenset({"name"}),
+    "workflow.ended": frozenset({"fate"}),
+    "saga.undone": frozenset({"fate", "order"}),
+    "saga.registered": frozenset({"withheld"}),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +84,11 @@ def note_of(told: Told, *, with_words: bool) -> ShownNote:
         kind=visible(told.kind),
         title=title_of(told.kind, content),
         icon=icon,
-        tone=_tone_of_end(content) if told.kind == "run.ended" else tone,
+        tone=_tone(told.kind, content, tone),
         facts={
             visible(fact_named(told.kind, name)): shown_words(fact_in_words(name, value))
             for name, value in _in_order(told.kind, content)
-            if name not in NOT_SHOWN and value not in ("", None)
+            if name not in IN_TITLE.get(told.kind, NOT_SHOWN) and value not in ("", None)
         },
     )
 
@@ -78,6 +103,21 @@ def title_of(kind: str, content: Mapping[str, Any]) -> str:
         return f"{title}: {missing} event{'' if missing == 1 else 's'}, never written because the database refused them"
     if kind == "run.resumed":
         return f"{title}, the {_ordinal(whole_number(content.get('losses')))}"
+    if kind in {"workflow.step", "workflow.waiting"}:
+        name = visible(some_text(content.get("name")))
+        came = (
+            "waits"
+            if kind == "workflow.waiting"
+            else in_words(CAME, some_text(content.get("fate")))
+        )
+        return f"{title} {name}: {visible(came)}"
+    if kind == "workflow.ended":
+        return f"{title}: {visible(in_words(CAME, some_text(content.get('fate'))))}"
+    if kind == "saga.undone":
+        came = visible(in_words(CAME, some_text(content.get("fate"))))
+        return f"{title} {whole_number(content.get('order'))}: {came}"
+    if kind == "saga.registered" and content.get("missing"):
+        return f"{title}, and cannot be made: its arguments are missing"
     return title
 
 
@@ -99,6 +139,16 @@ def _first_words(kind: str) -> str:
 def _ordinal(number: int) -> str:
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number % 100 not in {11, 12, 13} else 0)
     return f"{number}{ending or 'th'}"
+
+
+def _tone(kind: str, content: Mapping[str, Any], usual: str) -> str:
+    if kind == "run.ended":
+        return _tone_of_end(content)
+    if kind == "saga.registered":
+        return BAD if content.get("missing") else usual
+    if kind in CAME_TO:
+        return TONES.get(some_text(content.get("fate")), usual)
+    return usual
 
 
 def _tone_of_end(content: Mapping[str, Any]) -> str:

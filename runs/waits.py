@@ -11,6 +11,8 @@ from django.db import connection
 
 from runs.models import Run, RunStatus
 
+# What a workflow's step asks a person is filed as a call of our own.
+QUESTION = "workflow/approve"
 # A family is three deep. Each run is asked about by its head and the calls of its last step.
 WAITS = """
 WITH RECURSIVE asleep AS (
@@ -42,6 +44,11 @@ class Wait:
     call: str | None = None
     since: datetime | None = None
     expires_at: datetime | None = None
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it is what a step of a workflow asks a person."""
+        return self.call == QUESTION
 
     @property
     def told(self) -> str:

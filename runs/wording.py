@@ -47,6 +47,25 @@ EVENTS: Mapping[str, str] = {
     "approval.requested": "A call waits for a person",
     "approval.decided": "A person decided about a call",
     "call.settled": "A person said what happened to a call",
+    "retry": "A step is tried again",
+    "workflow.started": "The workflow began",
+    "workflow.step": "Step",
+    "workflow.waiting": "Step",
+    "workflow.ended": "The workflow ended",
+    "saga.registered": "An undo is owed for a write",
+    "saga.compensating": "What was done is being undone",
+    "saga.undone": "Undo",
+    "saga.ended": "All that was owed was tried",
+    "saga.handoff": "What is left was put before a person",
+}
+# What these came to, where it is told in a title.
+CAME: Mapping[str, str] = {
+    "done": "done",
+    "failed": "failed",
+    "refused": "refused",
+    "unknown": "nobody knows whether it took effect",
+    "held": "held for a person",
+    "skipped": "skipped",
 }
 FACTS: Mapping[str, str] = {
     "cause": "how the death was seen",
@@ -64,6 +83,11 @@ FACTS: Mapping[str, str] = {
     "digest": "digest of what is asked for",
     "ceiling": "digest of the most it may use",
     "run_as": "runs as",
+    "waits_for": "waits for",
+    "undo": "undone by",
+    "handoff": "as",
+    "name": "step",
+    "registered": "undos",
 }
 
 

@@ -22,6 +22,15 @@ FATES: Mapping[str, tuple[str, str]] = {
     "unknown": ("undone or not: nobody knows", BAD),
     "missing": ("cannot be undone by itself", BAD),
 }
+# In a list, behind a number.
+SHORT: Mapping[str, str] = {
+    "owed": "owed",
+    "done": "undone",
+    "held": "held",
+    "failed": "failed",
+    "unknown": "unknown",
+    "missing": "cannot be undone",
+}
 CAUSES: Mapping[str, str] = {
     "failed": "it failed",
     "stopped": "a person stopped it",

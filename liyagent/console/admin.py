@@ -15,11 +15,13 @@ from liyagent.agents.admin import AgentAdmin
 from liyagent.agents.models import Agent
 from liyagent.approvals.models import Approval
 from liyagent.console.request_page import RequestWithRunAdmin
+from liyagent.console.run_page import RunWithStepsAdmin
 from liyagent.core.moments import when
 from runs.models import Run
 
-admin.site.unregister((Agent, Approval))
+admin.site.unregister((Agent, Approval, Run))
 admin.site.register(Approval, RequestWithRunAdmin)
+admin.site.register(Run, RunWithStepsAdmin)
 
 
 @admin.register(Agent)

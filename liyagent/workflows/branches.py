@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from typing import Any
+from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
@@ -60,7 +61,16 @@ def look_at_branches(
     `HandedBack` while they are at it.
     """
     checkpoint = scope.checkpoint
-    loops = {name: _loop(checkpoint, asked, name) for name in sorted(asked.body["branches"])}
+    loops = {
+        name: branch_loop(
+            checkpoint.run_id,
+            step=asked.step.id,
+            number=asked.number,
+            attempt=asked.attempt,
+            branch=name,
+        )
+        for name in sorted(asked.body["branches"])
+    }
     children = _children(checkpoint, loops)
     if len(children) < len(loops):
         raise _fork(
@@ -71,10 +81,12 @@ def look_at_branches(
     return answered(scope, call, _came(checkpoint, children))
 
 
-def _loop(checkpoint: Checkpoint, asked: Ask, name: str) -> str:
-    """Tried again, a step has branches of its own: what failed would be found failed for ever."""
-    run = str(checkpoint.run_id)
-    return digest(["workflow-branch", run, asked.step.id, asked.number, asked.attempt, name])
+def branch_loop(run_id: UUID, *, step: str, number: int, attempt: int, branch: str) -> str:
+    """Return the loop of a branch's run, behind `number` executed steps of the run that it is a branch of.
+
+    Tried again, a step has branches of its own: what failed would be found failed for ever.
+    """
+    return digest(["workflow-branch", str(run_id), step, number, attempt, branch])
 
 
 def _children(checkpoint: Checkpoint, loops: dict[str, str]) -> dict[str, Run]:

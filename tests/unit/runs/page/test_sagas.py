@@ -264,7 +264,7 @@ def test_the_list_says_what_became_of_each_and_is_narrowed(undoing: World, root:
     undone(undoing, name="second")
     shown = words(root.get("/admin/sagas/saga/").content.decode())
     assert shown.index(str(second.id)) < shown.index(str(first.id))
-    assert "1 undone 1 could not be undone" in shown
+    assert "1 undone 1 failed" in shown
     assert "3 undone" in shown
     for asked, there in (
         ("status=needs", [second]), ("status=compensated", [first]), ("status=partial&cause=failed", [second]),
