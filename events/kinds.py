@@ -118,7 +118,7 @@ KINDS: Mapping[str, Kind] = {
         _kind(
             "retry",
             "a step of a workflow is tried again",
-            {"name": TEXT, "attempt": NUMBER, "error": WORDS},
+            {"name": TEXT, "attempt": NUMBER, "why": WORDS},
         ),
         _kind(
             "workflow.started",
@@ -130,7 +130,7 @@ KINDS: Mapping[str, Kind] = {
             "workflow.step",
             "a step of a workflow came to its end",
             {"name": TEXT, "type": TEXT, "fate": TEXT, "attempt": NUMBER},
-            {"output": WORDS, "error": WORDS},
+            {"output": WORDS, "why": WORDS},
         ),
         _kind(
             "workflow.waiting",
@@ -175,7 +175,7 @@ KINDS: Mapping[str, Kind] = {
             "handoff",
             "a version of a hand-off was written or read by this run",
             {"thread": TEXT, "version": NUMBER, "digest": TEXT, "direction": TEXT},
-            later=6,
+            later=7,
         ),
     )
 }

@@ -29,6 +29,7 @@ from runs.scope import RunScope
 from runs.step import count_step
 from runs.tell_start import tell_start
 from runs.undo_ride import UNDO_OUTCOME, open_undo, sealer_of_undo
+from runs.undo_run import LOOP
 from sagas.models import Undo, UndoFate
 
 MOST_TRIES = 3
@@ -96,7 +97,9 @@ class UndoMind(Mind):
     def begin(self, agent: AgentNow) -> None:
         """Take up the undo of the last step written, as whoever made its write."""
         checkpoint, attempt = self._checkpoint, self._attempt
-        tell_start(checkpoint, holder=attempt.carrier.holder)
+        if not checkpoint.is_start_told:
+            tell_start(checkpoint, holder=attempt.carrier.holder)
+            self._tell_round()
         attempt.messages = messages_of(checkpoint.parts, instructions="")
         attempt.kept = len(attempt.messages)
         if len(checkpoint.parts) > 1:
@@ -119,6 +122,17 @@ class UndoMind(Mind):
             if self._may_be_made(found[0]):
                 return self._step(found[0], tries=1)
         return self._ended()
+
+    def _tell_round(self) -> None:
+        run = self._checkpoint.run
+        counts = self._counts()
+        undos = sum(counts.get(it.value, 0) for it in (UndoFate.OWED, UndoFate.FAILED))
+        number = int(run.loop.removeprefix(LOOP))
+        self._checkpoint.events.add("saga.compensating", round=number, undos=undos)
+
+    def _counts(self) -> dict[str, int]:
+        values = (self._checkpoint.run.correlation_id,)
+        return dict(hot.ask(COUNTS, values, give_up=self._checkpoint.give_up))
 
     def _wait_for_family(self) -> None:
         """What below the root is at it still was stopped with it, and what it does until then is undone too.
@@ -231,10 +245,7 @@ class UndoMind(Mind):
 
     def _ended(self) -> Ending:
         """How the round ends: answered where all that it tried is undone."""
-        rows = hot.ask(
-            COUNTS, (self._checkpoint.run.correlation_id,), give_up=self._checkpoint.give_up
-        )
-        counts = dict(rows)
+        counts = self._counts()
         left = {name: count for name, count in counts.items() if name != UndoFate.DONE}
         self._checkpoint.events.add(
             "saga.ended",

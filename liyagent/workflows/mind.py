@@ -101,7 +101,7 @@ class WorkflowMind(Mind):
                 "retry",
                 name=asked.step.id,
                 attempt=again.attempt,
-                error=self._checkpoint.events.words(result.error),
+                why=self._checkpoint.events.words(result.error),
             )
 
     def _refresh(self) -> None:
@@ -184,7 +184,7 @@ class WorkflowMind(Mind):
         """Tell of the steps that came to their end; the next write takes it along."""
         events = self._checkpoint.events
         for it in self.course.told:
-            more = {"error": events.words(it.result.error)} if it.result.error else {}
+            more = {"why": events.words(it.result.error)} if it.result.error else {}
             events.add(
                 "workflow.step",
                 name=it.step.id,
