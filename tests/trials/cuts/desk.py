@@ -19,16 +19,19 @@ from liyagent.agents.load import load_agents
 from liyagent.approvals.decide import decide
 from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.gateway.policy_versions import load_policy
+from liyagent.workflows.save import save_all
+from liyagent.workflows.start import start_workflow
 from runs.start import start_run
-from tests.trials.cuts import desk_ways
+from tests.trials.cuts import desk_ways, sagas
 from tests.trials.cuts.desk_ways import ASKER, DECIDER
 from tests.trials.cuts.kinds import TASK
 
 
 def declare(agents: dict[str, Any], policy: str) -> None:
-    """Declare the agents, let them do everything, and make somebody who may decide."""
+    """Declare the agents and the workflow, let them do everything, and make somebody who may decide."""
     load_agents(agents, actor=ASKER)
     load_policy(policy, name="cuts", actor=ASKER)
+    save_all([sagas.workflow()], actor=ASKER)
     if not get_user_model().objects.filter(username=DECIDER).exists():
         get_user_model().objects.create_superuser(DECIDER)
 
@@ -37,6 +40,14 @@ def start(agent: str) -> list[str]:
     """Start a run: its id and its correlation id."""
     started = start_run(
         agent_key=agent, task=TASK, entry="api", started_by=ASKER, mission="", request_id=""
+    )
+    return [str(started.run_id), str(started.correlation_id)]
+
+
+def start_of_workflow(key: str) -> list[str]:
+    """Start a run of a workflow: as `start`."""
+    started = start_workflow(
+        key=key, given={}, entry="api", started_by=ASKER, mission="", request_id=""
     )
     return [str(started.run_id), str(started.correlation_id)]
 
@@ -58,6 +69,7 @@ def approve(correlation: str) -> int:
 DOES: dict[str, Callable[..., Any]] = {
     "declare": declare,
     "start": start,
+    "start_of_workflow": start_of_workflow,
     "approve": approve,
     **desk_ways.DOES,
 }

@@ -26,7 +26,7 @@ from tests.memory import place_in_memory
 from tests.trials.cuts.course import Fault
 from tests.trials.cuts.ends import Ends, other_ends, secrets_of_ends
 from tests.trials.cuts.gate import Gate
-from tests.trials.cuts.kinds import POLICY, agents, write_scripts
+from tests.trials.cuts.kinds import POLICY, RunKind, agents, write_scripts
 from tests.trials.cuts.proxies import PostgresProxy, VendorProxy
 from tests.trials.cuts.python import within
 from tests.trials.cuts.victims import Victim, Victims
@@ -77,9 +77,12 @@ class Desk:
         self._socket.close()
         self._service.end()
 
-    def start(self, agent: str) -> tuple[UUID, UUID]:
+    def start(self, kind: RunKind) -> tuple[UUID, UUID]:
         """Start a run: its id and its correlation id."""
-        run, correlation = self._ask("start", agent=agent)
+        if kind.saga == "workflow":
+            run, correlation = self._ask("start_of_workflow", key=kind.agent)
+        else:
+            run, correlation = self._ask("start", agent=kind.agent)
         return UUID(run), UUID(correlation)
 
     def approve(self, correlation: UUID) -> int:

@@ -52,7 +52,7 @@ def judged(
 ) -> Judged:
     """Judge a family of runs that has ended, or whose time is up."""
     runs = [it["id"] for it in family]
-    _wait_for_late_looks(ground, runs)
+    wait_for_late_looks(ground, runs)
     calls = [it for it in ground.watch.calls(runs) if it["server"] != SUB_AGENTS]
     ledgers = {vendor: ground.stage.vendors.ledger(vendor) for vendor in VENDORS}
     requests, _ = requests_of(ledgers, runs)
@@ -63,7 +63,7 @@ def judged(
     # That a run was lost is told above, and that nothing was caught is no breach of a single cut.
     broken += [it for it in verdict.broken if not it.startswith(("lost", "nothing"))]
     broken += _counted(kind, family, verdict, effects=effects, caught=caught)
-    broken += _charged(family, cut)
+    broken += charged(family, cut)
     if family:
         broken += _decided(ground, kind, family[0]["correlation_id"])
     chains, gaps = check_chains(ground.stage.database_url, runs)
@@ -110,7 +110,7 @@ def _counted(
     return broken
 
 
-def _charged(family: list[Row], cut: Cut | None) -> list[str]:
+def charged(family: list[Row], cut: Cut | None) -> list[str]:
     """One death is one loss at the most; who is only disconnected has died for nobody."""
     most = 0 if cut is None or cut.fault is Fault.DISCONNECT else 1
     losses = sum(it["losses"] for it in family)
@@ -133,7 +133,8 @@ def _decided(ground: Ground, kind: RunKind, correlation: UUID) -> list[str]:
     return broken
 
 
-def _wait_for_late_looks(ground: Ground, runs: list[Any]) -> None:
+def wait_for_late_looks(ground: Ground, runs: list[Any]) -> None:
+    """Return once nothing is to be looked for any more, or the time for that is up."""
     until = time.monotonic() + 5 + 2 * ground.clocks["late_look"]
     while time.monotonic() < until and ground.watch.rows(LOOKS_DUE, [runs]):
         time.sleep(LOOK_SECONDS)

@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from tests.trials.cuts import sagas
+
 POLICY = '@id("cuts") permit (principal, action == Action::"call", resource);'
 INCIDENT = ("incident/create_incident", {"name": "[{{ run }}/1]", "severity": "p3"})
 ISSUE = ("jira/create_issue", {"project": "OPS", "summary": "[{{ run }}/1]"})
@@ -22,7 +24,8 @@ class RunKind:
 
     `is_held`: its write waits for a person; `is_decided_awake`: who decides before the filing is answered, else once
     nobody carries the run. `writes` is how many must be on a ledger. `way` is the way in that it comes by, from the other
-    end of it; else it is started at the desk.
+    end of it; else it is started at the desk. `saga`: it makes the calls of `sagas.py`, whose undos a `workflow` names or the
+    agent's `map`; `is_pressed`: from the strike on a person asks the survivor, again and again, to undo it.
     """
 
     name: str
@@ -31,6 +34,8 @@ class RunKind:
     is_held: bool = False
     is_decided_awake: bool = False
     way: str = ""
+    saga: str = ""
+    is_pressed: bool = False
 
     @property
     def agent(self) -> str:
@@ -62,6 +67,13 @@ KINDS = (
             "cut-child": INCIDENT,
         },
     ),
+    RunKind(name="saga", calls={sagas.WORKFLOW: sagas.PAGE}, saga="workflow"),
+    RunKind(
+        name="saga of a map, asked",
+        calls={"cut-saga-map": sagas.PAGE},
+        saga="map",
+        is_pressed=True,
+    ),
     RunKind(name="cron", calls={"cut-cron": INCIDENT}, way="cron"),
     RunKind(name="teams", calls={"cut-teams": INCIDENT}, way="teams"),
     RunKind(name="teams, asked", calls={"cut-teams-asked": CHANGE}, way="teams", is_held=True),
@@ -75,6 +87,9 @@ KINDS = (
 )
 
 
+MAPPED = {"compensations": sagas.compensations(), "max_steps": sagas.MOST_STEPS}
+
+
 def agents() -> dict[str, Any]:
     """Return the document that declares the agents of all kinds."""
     return {
@@ -84,10 +99,11 @@ def agents() -> dict[str, Any]:
                 "name": agent,
                 "provider": "scripted",
                 "model": agent,
-                "tool_patterns": [asked[0]],
+                "tool_patterns": sagas.PATTERNS if kind.saga else [asked[0]],
                 "write_posture": "hold" if kind.is_held else "allow",
                 "may_wait": kind.is_held,
                 "recording": "full",
+                **(MAPPED if kind.saga == "map" else {}),
             }
             for kind in KINDS
             for agent, asked in kind.calls.items()
@@ -104,4 +120,6 @@ def write_scripts(directory: Path) -> None:
                 {"text": "I do it.", "calls": [{"tool": tool, "args": args}]},
                 {"text": ANSWER},
             ]
+            if kind.saga:
+                steps = sagas.script()
             (directory / f"{agent}.yaml").write_text(yaml.safe_dump({"steps": steps}))

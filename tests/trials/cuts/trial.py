@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 from tests.trials.cuts.course import Cut, Fault, Message, course_of
 from tests.trials.cuts.ground import Ground
-from tests.trials.cuts.judging import Judged, judged
+from tests.trials.cuts.judging import Judged, judged, wait_for_late_looks
 from tests.trials.cuts.kinds import RunKind
+from tests.trials.cuts.pressing import Pressing
+from tests.trials.cuts.saga_judging import saga_judged
 from tests.trials.cuts.victims import Victim
 from tests.trials.stage import StageFailed
 from tests.trials.watch import ENDED, Row
@@ -21,8 +23,9 @@ END_LEASES, END_SECONDS = 6.0, 30.0
 # How long a process may take to end once its run is another's.
 LEAVE_SECONDS = 10.0
 HOLD = "liyagent_hold"
+NOT_HANDED_OFF = "SELECT 1 AS one FROM sagas_saga WHERE id = %s AND handed_off_at IS NULL"
 FAMILY = """
-    SELECT id, correlation_id, agent_key, parent_id, status, reason, attempt, losses, last_loss, handovers,
+    SELECT id, correlation_id, agent_key, parent_id, status, reason, error, attempt, losses, last_loss, handovers,
         resumes_recorded, wakes, extract(epoch FROM ended_at)::float8 AS ended_at
     FROM runs_run WHERE correlation_id = %s ORDER BY created_at
 """
@@ -51,7 +54,7 @@ class Played:
 def play(ground: Ground, kind: RunKind, cut: Cut | None) -> Played:
     """Play one cut to its end; without one the victim carries all to the end. Raises `StageFailed`."""
     ground.let_survivor_take(may=False)
-    _, correlation = ground.desk.start(kind.agent)
+    _, correlation = ground.desk.start(kind)
 
     def decide() -> None:
         ground.desk.approve(correlation)
@@ -60,8 +63,14 @@ def play(ground: Ground, kind: RunKind, cut: Cut | None) -> Played:
     victim = _carry_until_struck(ground, correlation, cut)
     is_reached = ground.gate.struck.is_set() or cut is None
     caught = len(ground.watch.open_marks(_ids(_family(ground, correlation)))) if is_reached else 0
-    ground.let_survivor_take(may=True)
-    _follow(ground, correlation)
+    asks = kind.is_pressed and cut is not None
+    with Pressing(
+        ground.stage.url("survivor"), ground.ends.token, correlation, is_wanted=asks
+    ) as pressing:
+        ground.let_survivor_take(may=True)
+        _follow(ground, correlation)
+        if kind.saga:
+            _follow_saga(ground, correlation, is_pressed=kind.is_pressed, pressing=pressing)
     ground.gate.thaw()
     is_left = victim is None or victim.has_ended(within_seconds=LEAVE_SECONDS)
     if victim is not None:
@@ -71,7 +80,10 @@ def play(ground: Ground, kind: RunKind, cut: Cut | None) -> Played:
     course, struck_at = course_of(ground.gate.course), ground.gate.struck_at
     family = _family(ground, correlation)
     ended = max((it["ended_at"] or 0.0 for it in family), default=0.0)
-    found = judged(ground, kind, cut, family, caught=caught, is_left=is_left)
+    judge = saga_judged if kind.saga else judged
+    found = judge(ground, kind, cut, family, caught=caught, is_left=is_left)
+    if pressing.broken:
+        found = replace(found, broken=(*found.broken, *pressing.broken))
     return Played(
         kind=kind,
         cut=cut,
@@ -124,6 +136,19 @@ def _follow(ground: Ground, correlation: UUID) -> None:
         if any(it["status"] == "waiting" for it in family):
             ground.desk.approve(correlation)
         time.sleep(LOOK_SECONDS)
+
+
+def _follow_saga(
+    ground: Ground, correlation: UUID, *, is_pressed: bool, pressing: Pressing
+) -> None:
+    """Return once a person has it, or the time is up; what a late look finds is undone because somebody asks."""
+    until = time.monotonic() + END_SECONDS
+    while time.monotonic() < until and ground.watch.rows(NOT_HANDED_OFF, [correlation]):
+        time.sleep(LOOK_SECONDS)
+    if is_pressed:
+        wait_for_late_looks(ground, _ids(_family(ground, correlation)))
+        pressing.ask_once()
+        _follow(ground, correlation)
 
 
 def _family(ground: Ground, correlation: UUID) -> list[Row]:
