@@ -98,6 +98,13 @@ class NotItsOwn(LiyagentError):
     http_status = HTTPStatus.CONFLICT
 
 
+class OfWorkflow(LiyagentError):
+    """A workflow goes the course of its definition: start a run of it anew, or approve its hand-off."""
+
+    code = "run.of_workflow"
+    http_status = HTTPStatus.CONFLICT
+
+
 class WordsNotKept(LiyagentError):
     """Nothing of what was said in this run is kept, so nothing can go on from it. Start a new one."""
 

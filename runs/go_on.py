@@ -13,6 +13,7 @@ from liyagent.core.seal import KeyMissing, SealBroken
 from runs.errors import (
     AlreadyContinued,
     NotItsOwn,
+    OfWorkflow,
     RunAnswered,
     RunGoesOn,
     UnknownWrites,
@@ -50,7 +51,7 @@ def continue_run(asked: GoingOn) -> Started:
     """Start a run that goes on from an ended one, by its channel and of its mission; with a start key, once.
 
     Refused with `RunGoesOn` while it, or a run it handed work to, has not ended; `RunAnswered`; `AlreadyContinued` naming
-    the run that goes on, or went on, from it; `NotItsOwn` for one that another run asked for; `UnknownWrites`, listing
+    the run that goes on, or went on, from it; `OfWorkflow`; `NotItsOwn` for one that another run asked for; `UnknownWrites`, listing
     them, unless `despite_unknown`; `WordsNotKept`. Else raises as `start_run`.
     """
     first = run_head(asked.run_id)
@@ -111,6 +112,8 @@ def unknown_behind(run: Run) -> list[Call]:
 
 
 def _check_ended(run: Run) -> None:
+    if run.workflow:
+        raise OfWorkflow(run=run.id)
     if run.parent_id is not None:
         raise NotItsOwn(f"run {run.id} was asked for by run {run.parent_id}: go on with that one")
     family = Run.objects.filter(correlation_id=run.correlation_id).exclude(status__in=ENDED)

@@ -11,6 +11,7 @@ from liyagent.gateway.outcome import Fate
 from liyagent.providers.types import Role
 from runs.models import Call, Run
 from runs.start import LONGEST_TASK, MOST_TURNS
+from sagas.models import Undo, UndoFate
 
 # One text is told so long, all together as a start takes it.
 LONGEST_TEXT = 20_000
@@ -25,6 +26,7 @@ FATES: Mapping[str, str] = {
     Fate.UNKNOWN: "Nobody knows whether it took effect, and it was not sent again.",
 }
 NOT_MADE = "It was not made."
+UNDONE = ", and UNDONE since: what it made is not there any more"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +92,21 @@ def _call_told(call: Mapping[str, Any], result: Mapping[str, Any] | None, fate: 
 def _ended(run: Run, marks: Sequence[Call]) -> str:
     lines = [f"(It ended before it answered: {run.status}. {_cut(run.reason)})"]
     if marks:
+        undone = _undone(run)
         lines.append("(Its writes, none of which is to be made again without need:")
         lines += [
-            f"- step {it.step}, {it.server}/{it.tool}: {it.fate or 'not sent'}" for it in marks
+            f"- step {it.step}, {it.server}/{it.tool}: {it.fate or 'not sent'}"
+            f"{UNDONE if (it.step, it.index) in undone else ''}"
+            for it in marks
         ]
         lines.append(")")
     return "\n".join(lines)
+
+
+def _undone(run: Run) -> set[tuple[int, int]]:
+    """The writes that were undone when it had failed: what they made is not there any more."""
+    found = Undo.objects.filter(run_id=run.id, fate=UndoFate.DONE)
+    return set(found.order_by("-order").values_list("step", "index")[:MOST_WRITES])
 
 
 def _latest(notes: list[str], room: int) -> tuple[list[str], int]:

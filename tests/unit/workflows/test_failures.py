@@ -10,6 +10,8 @@ import pytest
 from liyagent.gateway.local import ToolFailed
 from liyagent.workflows.models import Workflow
 from runs.checkpoint import sealer_of
+from runs.errors import OfWorkflow
+from runs.go_on import GoingOn, continue_run
 from runs.marks import open_mark
 from runs.models import Call, Run
 from sagas.models import Saga, Undo
@@ -193,3 +195,10 @@ def test_a_branch_that_dies_is_gone_on_with_and_its_parent_waits(works: Works) -
         other.go_on(*it)
     run = Run.objects.get(id=run.id)
     assert (run.status, sorted(it["n"] for it in world.vendor.rows)) == ("answered", [1, 2])
+
+
+def test_a_workflows_run_is_not_gone_on_from(works: Works) -> None:
+    works.start(tool("a", "gone"))
+    run = works.world.process().carry()
+    with pytest.raises(OfWorkflow):
+        continue_run(GoingOn(run_id=run.id, started_by=""))

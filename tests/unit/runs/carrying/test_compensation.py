@@ -11,6 +11,8 @@ from pytest_django import Settings
 from liyagent.agents.models import Agent
 from liyagent.gateway.local import ToolFailed
 from runs.compensate import compensate_run
+from runs.errors import RunGoesOn
+from runs.go_on import GoingOn, continue_run
 from runs.models import Run
 from sagas.models import Saga, Undo
 from tests.unit.runs.carrying.conftest import Process, World, calls, says
@@ -118,3 +120,18 @@ def test_one_that_fails_is_tried_three_times_and_the_older_ones_are_made(
     compensate_run(run_id=run.id, actor="olga")
     undone(undoing, name="second")
     assert undos(run) == [("blind", "done", 1), ("readable", "failed", 1), ("keyed", "done", 1)]
+
+
+def test_who_goes_on_from_an_undone_run_is_told_what_is_not_there_any_more(
+    undoing: World,
+) -> None:
+    run = fail(undoing, ("v/keyed", {"name": "a"}), ("v/blind", {"x": 1}))
+    with pytest.raises(RunGoesOn):
+        continue_run(GoingOn(run_id=run.id, started_by=""))
+    undone(undoing)
+    started = continue_run(GoingOn(run_id=run.id, started_by=""))
+    undoing.model.steps = [says("so be it")]
+    undoing.process("c").carry()
+    told = undoing.model.asked[-1].messages[-2].text
+    assert Run.objects.get(id=started.run_id).continues == run.id
+    assert told.count("UNDONE since") == 2
