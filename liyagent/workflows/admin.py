@@ -103,9 +103,9 @@ class WorkflowAdmin(VerbAdmin):
     def _changeform_view(self, request: HttpRequest, object_id: str | None, form_url: str, extra_context: Any) -> Any:  # fmt: skip
         """What changed between the check of a form and its saving is told by a second check: what was typed stays."""
         try:
-            return super()._changeform_view(request, object_id, form_url, extra_context)  # type: ignore[misc]
+            return super()._changeform_view(request, object_id, form_url, extra_context)
         except (VersionMoved, WorkflowTaken, DefinitionWrong):
-            return super()._changeform_view(request, object_id, form_url, extra_context)  # type: ignore[misc]
+            return super()._changeform_view(request, object_id, form_url, extra_context)
 
     def save_model(self, request: HttpRequest, obj: Workflow, form: WorkflowForm, change: bool) -> None:  # fmt: skip
         """Save through the verb."""

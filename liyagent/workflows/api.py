@@ -171,7 +171,7 @@ class WorkflowValidate(GuardedView):
         agent, problems = agent_of(given.validated_data)
         problems += definition_problems(given.validated_data["definition"], agent)
         told = [{"path": path, "detail": said} for path, said in problems[:MOST_PROBLEMS]]
-        return Response({"is_valid": not told, "problems": told})
+        return Response({"valid": not told, "problems": told})
 
 
 def _read(body: Any) -> tuple[dict[str, Any], int | None]:

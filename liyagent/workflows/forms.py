@@ -93,8 +93,7 @@ class WorkflowForm(forms.ModelForm[Workflow]):
                     "saved it. What you typed stands below. Open it in another window to see what was changed; to save "
                     "yours in its place, save again.",
                 )
-                self.data = self.data.copy()
-                self.data["version"] = str(row.version)
+                self.data = {**self.data.dict(), "version": str(row.version)}  # type: ignore[attr-defined]  # a QueryDict
         return data
 
     def given(self) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def _sequence(steps: Sequence[Mapping[str, Any]], prefix: str, deep: int, width:
     middle = left + PAD + column / 2
     boxes: list[Box] = []
     inner: list[Drawn] = []
-    y = PILL_HEIGHT + GAP
+    y: float = PILL_HEIGHT + GAP
     for it in sized:
         box, within = _placed(it, middle, y)
         boxes.append(box)

@@ -111,5 +111,5 @@ class ProblemTold(serializers.Serializer[dict[str, object]]):
 class Validated(serializers.Serializer[dict[str, object]]):
     """Whether a definition could be saved; 200 problems are told at most."""
 
-    is_valid = serializers.BooleanField()
+    valid = serializers.BooleanField()
     problems = ProblemTold(many=True)

@@ -9,6 +9,7 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
@@ -26,6 +27,7 @@ MOST_NESTED = 3
 MOST_PROBLEMS = 200
 MOST_NAMED = 20
 LONGEST_SHOWN = 80
+PLACE = re.compile(r"0|[1-9][0-9]{0,5}")
 PLAIN_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]{0,79}")
 TYPES = {
     "object": "an object",
@@ -137,21 +139,39 @@ def _input_problems(schema: Mapping[str, Any]) -> Iterator[Problem]:
         yield place, f"is {shown(error.instance)}, and makes the input no JSON Schema: {error.message[-200:]}"  # fmt: skip
     except RecursionError:
         yield "$.input", "is no JSON Schema that can be used: nested too deeply"
-    yield from _references(schema, "$.input")
+    yield from _references(schema, "$.input", schema)
 
 
-def _references(schema: Any, path: str) -> Iterator[Problem]:
-    """A schema fetches nothing."""
+def _references(schema: Any, path: str, whole: Any) -> Iterator[Problem]:
+    """A schema fetches nothing, and has no address of its own."""
     if isinstance(schema, Mapping):
         for name, item in schema.items():
-            if name in {"$ref", "$dynamicRef"} and isinstance(item, str):
-                if not item.startswith("#"):
+            if name == "$id" and isinstance(item, str):
+                yield at(path, name), "is not taken: a schema of an input has no address"
+            elif name in {"$ref", "$dynamicRef"} and isinstance(item, str):
+                if not _leads_within(item, whole):
                     yield at(path, name), f"is {shown(item)}; it wants a place in this schema, such as '#/$defs/host'"  # fmt: skip
             else:
-                yield from _references(item, at(path, name))
+                yield from _references(item, at(path, name), whole)
     elif isinstance(schema, list):
         for number, item in enumerate(schema):
-            yield from _references(item, at(path, number))
+            yield from _references(item, at(path, number), whole)
+
+
+def _leads_within(reference: str, whole: Any) -> bool:
+    """Whether a JSON pointer leads to a schema of this document."""
+    if not reference.startswith("#/"):
+        return reference == "#"
+    found = whole
+    for part in reference[2:].split("/"):
+        name = unquote(part).replace("~1", "/").replace("~0", "~")
+        if isinstance(found, Mapping) and name in found:
+            found = found[name]
+        elif isinstance(found, list) and PLACE.fullmatch(name) and int(name) < len(found):
+            found = found[int(name)]
+        else:
+            return False
+    return isinstance(found, Mapping | bool)
 
 
 def _place(error: ValidationError) -> list[tuple[int, int, str]]:
@@ -165,14 +185,17 @@ def _path_of(error: ValidationError | SchemaError, path: str = "$") -> str:
 
 
 def _told(error: ValidationError) -> Iterator[Problem]:
-    path, wants, found = _path_of(error), error.validator_value, error.instance
+    path = _path_of(error)
+    wants: Any = error.validator_value
+    found: Any = error.instance
     if "propertyNames" in list(error.absolute_schema_path)[-3:]:
         if error.validator == "enum":
             yield at(path, found), f"is not known here; known are {', '.join(wants)}"
         else:
             yield at(path, found), f"is no name; that is {NAME_WANTS}"
     elif error.validator == "additionalProperties":
-        known = error.schema["properties"]
+        schema: Any = error.schema
+        known = schema["properties"]
         for name in islice((it for it in found if it not in known), MOST_NAMED):
             yield at(path, name), f"is not known here; known are {', '.join(known)}"
     elif error.validator == "required":
@@ -187,7 +210,7 @@ def _told(error: ValidationError) -> Iterator[Problem]:
 
 
 def _wanted(error: ValidationError) -> str:
-    wants = error.validator_value
+    wants: Any = error.validator_value
     if error.validator == "type":
         types = [wants] if isinstance(wants, str) else wants
         return " or ".join(TYPES[it] for it in types)

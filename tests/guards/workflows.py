@@ -43,7 +43,7 @@ WORKFLOW_DEFINITIONS: tuple[Guard, ...] = (
     Guard(
         name="a schema of an input fetches nothing",
         file=f"{ROOM}shape.py",
-        search="""                if not item.startswith("#"):\n""",
+        search="                if not _leads_within(item, whole):\n",
         replace="                if False:\n",
         tests=(f"{CHECK}test_what_is_wrong_is_told_with_its_path",),
     ),

@@ -106,13 +106,13 @@ def test_a_body_that_is_no_workflow_is_refused(anna: Api, body: bytes, said: str
 
 def test_a_definition_is_validated_without_being_saved(anna: Api) -> None:
     asked = f"{AT}/validate"
-    assert anna.post(asked, {"definition": DEFINITION, "agent": "desk"}).data == {"is_valid": True, "problems": []}  # fmt: skip
+    assert anna.post(asked, {"definition": DEFINITION, "agent": "desk"}).data == {"valid": True, "problems": []}  # fmt: skip
     many = {"steps": [{"id": "a", "type": "shell"}] * 30}
     answer = anna.post(asked, {"definition": many}).data
-    assert (answer["is_valid"], len(answer["problems"])) == (False, 30)
+    assert (answer["valid"], len(answer["problems"])) == (False, 30)
     assert answer["problems"][29]["path"] == "$.steps[29].type"
     lone = anna.post(asked, {"definition": definition(tool="x")}).data
-    assert lone["is_valid"]
+    assert lone["valid"]
     bound = anna.post(asked, {"definition": definition(tool="x"), "agent": "desk"}).data
     assert [it["path"] for it in bound["problems"]] == ["$.steps[0].tool"]
     nobody = anna.post(asked, {"definition": DEFINITION, "agent": "nobody"}).data

@@ -70,6 +70,8 @@ def test_the_example_of_the_documents_is_one() -> None:
         ({"steps": [{"id": "w", "type": "wait", "seconds": 1, "until": "x"}]}, "$.steps[0]", "exactly one of"),
         ({"steps": [ISSUE], "input": {"type": "text"}}, "$.input.type", "no JSON Schema"),
         ({"steps": [ISSUE], "input": {"properties": {"a": {"$ref": "http://127.0.0.1/x"}}}}, "$.input.properties.a.$ref", "a place in this schema"),
+        ({"steps": [ISSUE], "input": {"items": {"$ref": "#/$defs/host"}}}, "$.input.items.$ref", "a place in this schema"),
+        ({"steps": [ISSUE], "input": {"$id": "http://127.0.0.1/x"}}, "$.input.$id", "has no address"),
         ({"steps": [ISSUE], "output": "{{ steps.no.output }}"}, "$.output", "not there"),
         ({"steps": [ISSUE], "on_failure": {"handoff": "mail"}}, "$.on_failure.handoff", "is 'mail'; it wants one of approval, ticket, none"),
         ({"steps": [{"id": "p", "type": "parallel", "branches": {"a": [{"id": "x", "type": "nope"}]}}]}, "$.steps[0].branches.a[0].type", "is 'nope'; it wants one of"),
@@ -88,6 +90,11 @@ def test_what_is_wrong_is_told_with_its_path(data: Any, path: str, said: str) ->
 def test_what_a_workflow_may_say_of_its_failure_is_taken() -> None:
     for said in ({"handoff": "ticket"}, {"compensate": False}, {"on_stop": "keep"}):
         check_definition({"steps": [ISSUE], "on_failure": said})
+
+
+def test_a_schema_of_an_input_may_lead_to_its_own_places() -> None:
+    host = {"type": "object", "properties": {"next": {"$ref": "#/$defs/a~1host"}, "self": {"$ref": "#"}}}  # fmt: skip
+    check_definition({"steps": [ISSUE], "input": {"$defs": {"a/host": host}, "items": {"$ref": "#/$defs/a~1host"}}})  # fmt: skip
 
 
 def test_one_mistake_is_told_once_and_nothing_else_with_it() -> None:

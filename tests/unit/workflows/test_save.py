@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
+from django.db import connections
 
 from liyagent.agents.models import Agent, ConfigVersion
 from liyagent.audit.models import AuditRow
@@ -140,3 +143,19 @@ def test_several_are_saved_or_none(desk: None) -> None:
         save_all([given(), given(key="other", agent="nobody")], actor="ann")
     assert not Workflow.objects.exists()
     assert [it.key for it in save_all([given(), given(key="other")], actor="ann")] == ["outage", "other"]  # fmt: skip
+
+
+def test_of_two_that_save_at_once_each_gets_a_version_of_its_own(desk: None) -> None:
+    save()
+    barrier = Barrier(2)
+
+    def saved(name: str) -> int:
+        barrier.wait(timeout=10)
+        try:
+            return save(name=name).version
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(saved, ["By one", "By another"])) == [2, 3]
+    assert list(WorkflowVersion.objects.order_by("number").values_list("number", flat=True)) == [1, 2, 3]  # fmt: skip
