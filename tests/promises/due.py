@@ -19,7 +19,7 @@ class Due:
 DUE = {
     "CR-01": Due(
         text="Any process takes over the work of a dead one; no state lives in a process.",
-        part="agent runs; the edge by `make test-edge`",
+        part="agent runs and workflows; the edge by `make test-edge`",
     ),
     "CR-02": Due(
         text="A run that may wait, from playground, A2A or resume, goes on on the survivor; its answer is on transcript and task.",
@@ -75,7 +75,6 @@ DUE = {
     "CR-27": Due(text="A step key follows from run, loop, steps taken and the provider's call id."),
     "CR-28": Due(
         text="A workflow step's key: the same for a retry, a new one for a loop back to the step.",
-        part="how it is derived",
     ),
     "CR-29": Due(
         text="An approved call's key follows from the approval alone, however often it is sent.",
@@ -89,9 +88,31 @@ DUE = {
     "CR-32": Due(
         text="Kill trials over fires, turns and calls: none lost, nothing done twice, recovered within 15 s.",
     ),
+    "SG-01": Due(
+        text="A workflow's step says how it is undone, by its own output and what it read."
+    ),
+    "SG-02": Due(text="An agent's map says how its calls are undone; without one nothing changes."),
+    "SG-03": Due(text="An undo is fixed in the commit that says that its write took effect."),
+    "SG-04": Due(text="What is tried again, or taken by `on_error` or `fallback`, is no failure."),
+    "SG-05": Due(text="A failed run is undone newest first, each undo through every gate."),
+    "SG-06": Due(
+        text="Each undo is marked, keyed by run and step, settled; only what is owed is made."
+    ),
+    "SG-07": Due(text="A failing undo is tried three times; one that is held is not waited for."),
+    "SG-08": Due(
+        text="A failed run that registered an undo goes to a person once, with all there is to know."
+    ),
+    "SG-09": Due(text="It goes as a request that begins it again, as a ticket, or not at all."),
+    "SG-10": Due(
+        text="A workflow is handed off without undos too, and keeps its writes, where it says so."
+    ),
+    "SG-11": Due(
+        text="Sagas are listed and shown over the API, and what is owed is undone on demand."
+    ),
+    "SG-12": Due(text="Each thing that happens to a saga is audited."),
     "EV-01": Due(
         text="Starts, steps, calls, decisions, resumes, ends: each an event of a kind that one table describes.",
-        part="all but `retry`, `workflow.*`, `saga.*` and `handoff`",
+        part="all but `handoff`",
     ),
     "EV-02": Due(
         text="Events are numbered and chained; one that is dropped, edited, put in or moved is found, and the API says so.",
@@ -120,8 +141,7 @@ DUE = {
         text="Every event, the state rebuilt of them and every MCP call out bear the run's mission."
     ),
     "MI-06": Due(
-        text="Request, decision, approved call, checkpoint and resumed run keep a named mission.",
-        part="agent runs; a workflow's state comes with workflows",
+        text="Request, decision, approved call, checkpoint, workflow and resumed run keep a named mission.",
     ),
     "MI-07": Due(
         text="A row's mission is that of the work; no key of a detail sets or changes it."
