@@ -19,8 +19,6 @@ from runs.file_call import intent_of
 from runs.hot import Counters
 from runs.marks import SealedMark, open_mark
 from runs.models import Call, Run, RunStatus
-from runs.undo_run import UNDOES
-from sagas.models import Undo
 
 LOOP, UNDO_KEY = "approved:", "undo_key"
 BEGIN = "SELECT liyagent_start_approved(%s, %s, %s, %s, %s::smallint, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
@@ -72,8 +70,6 @@ def begin_approved_run(approval: Approval) -> None:
         start[CHAIN] = list(mark.chain)
     if mark.undo_key:
         start[UNDO_KEY] = mark.undo_key
-    if Undo.objects.filter(approval=approval.id).exists():
-        start[UNDOES] = True
     first = sealer.seal(start, kind=START, number=0)
     second = sealer.seal(
         step_part(_step(approval, mark), []), kind=STEP, number=1, previous=tag_of(first)

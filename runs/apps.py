@@ -22,8 +22,14 @@ class RunsConfig(AppConfig):
         import_module("runs.timeline")
         undo = import_module("runs.undo_mind")
         import_module("runs.minds").MINDS[import_module("runs.undo_run").NAME] = undo.UndoMind
+        ticket = import_module("runs.ticket_mind")
+        import_module("runs.minds").MINDS[import_module("runs.outside_ticket").NAME] = (
+            ticket.TicketMind
+        )
         HANDLERS[CALL] = import_module("runs.approved_run").begin_approved_run
         BESIDE[CALL] = import_module("runs.beside_request").beside_request
+        behind, hand_off = import_module("runs.behind_end"), import_module("runs.hand_off")
+        behind.BEHIND_END.append(hand_off.hand_off_behind)
         again = import_module("runs.again")
         HANDLERS[SAGA], BESIDE[SAGA] = again.decided_about_saga, again.beside_saga
         NEEDS.append(import_module("runs.server_needs").need_of)

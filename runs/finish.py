@@ -13,11 +13,11 @@ from liyagent.core.traceparent import TRACEPARENT
 from liyagent.providers.types import Message, Role
 from liyagent.telemetry.spans import run_span
 from runs import hot
+from runs.behind_end import look_behind
 from runs.checkpoint import Checkpoint, Stored, counters_of, sealer_of, started_as
 from runs.endings import EndError
 from runs.event_buffer import event_buffer
 from runs.failed_saga import AGAIN, failed_saga, given_to, on_failure_of
-from runs.hand_off import hand_off_behind
 from runs.models import Run, RunStatus
 from runs.tell_start import add_start
 
@@ -95,7 +95,7 @@ def end_run(
         answer=answer,
         asked_in=asked_in,
     )
-    hand_off_behind(checkpoint.run, status)
+    look_behind(checkpoint.run, status)
 
 
 def end_unopened(
@@ -139,7 +139,7 @@ def end_unopened(
     )
     RUNS_ENDED.of(status.value, error.value or "none").inc()
     _tell_span(run, counters_of(run), status, error, reason=reason)
-    hand_off_behind(run, status)
+    look_behind(run, status)
 
 
 def _tell_span(

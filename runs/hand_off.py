@@ -25,6 +25,8 @@ from liyagent.tickets.models import NOW
 from runs.checkpoint import keyring
 from runs.event_buffer import event_buffer
 from runs.models import Run, RunStatus
+from runs.outside_ticket import LOOP as TICKET_LOOP
+from runs.outside_ticket import begin_ticket_run, came_of, ticket_run_of
 from runs.saga_told import hand_off_body
 from runs.undo_run import is_undo_run
 from sagas.models import Handoff, Saga, SagaStatus
@@ -47,6 +49,7 @@ SELECT s.id, s.status = 'compensating' AND NOT EXISTS (
     FROM sagas_saga s WHERE s.handed_off_at IS NULL AND s.handoff IN ('approval', 'ticket')
         AND (s.status IN ('compensated', 'partial', 'handed_off') OR s.status = 'compensating' AND NOT EXISTS (
             SELECT 1 FROM runs_run r WHERE r.id = s.compensating_run AND r.ended_at IS NULL))
+        AND NOT EXISTS (SELECT 1 FROM runs_run t WHERE t.correlation_id = s.id AND t.loop = 'handoff' AND t.ended_at IS NULL)
     ORDER BY s.changed_at LIMIT %s
 """
 JUDGE = "SELECT liyagent_judge_saga(%s)"
@@ -66,7 +69,9 @@ def hand_off(saga_id: UUID, *, skip_locked: bool = False) -> Saga | None:
         saga = due.filter(status__in=TRIED).select_for_update(skip_locked=skip_locked).first()
         if root is None or saga is None:
             return None
-        filed = WAYS[saga.handoff](saga, root, hand_off_body(saga, root))
+        filed = WAYS[saga.handoff](saga, root)
+        if not filed:
+            return None
         Saga.objects.filter(id=saga_id).update(handoff_id=filed, handed_off_at=NOW, changed_at=NOW)
         record(
             "saga.handoff",
@@ -85,7 +90,7 @@ def hand_off(saga_id: UUID, *, skip_locked: bool = False) -> Saga | None:
 def hand_off_behind(run: Run, status: RunStatus) -> None:
     """Hand off what is due now that a run has ended. Never raises for what the next sweep mends (`hand_off_due`)."""
     is_root = run.id == run.correlation_id and status is not RunStatus.ANSWERED
-    if not is_root and not is_undo_run(run):
+    if not is_root and not is_undo_run(run) and run.loop != TICKET_LOOP:
         return
     try:
         hand_off(run.correlation_id)
@@ -120,8 +125,9 @@ def _judge(saga_id: UUID) -> None:
         cursor.execute(JUDGE, [saga_id])
 
 
-def _approval(saga: Saga, root: Run, body: dict[str, Any]) -> str:
+def _approval(saga: Saga, root: Run) -> str:
     """A request to begin again; its words are all that is to be known, under the seal of every request."""
+    body = hand_off_body(saga, root)
     request_id, ring, ceiling = new_id(), keyring(), {}
     sealer = ring.sealer(key_id=ring.newest, run_id=request_id, format_number=FORMAT)
     reminder = settings.LIYAGENT.approval_reminder_seconds
@@ -138,12 +144,24 @@ def _approval(saga: Saga, root: Run, body: dict[str, Any]) -> str:
     return str(request_id)
 
 
-def _ticket(saga: Saga, root: Run, body: dict[str, Any]) -> str:
+def _ticket(saga: Saga, root: Run) -> str:
+    """A ticket, here or where the settings say; "" while a run is to file it there. What that cannot file is filed here."""
+    run, body = ticket_run_of(saga.id), hand_off_body(saga, root)
     what = f"workflow {saga.workflow}" if saga.workflow else f"agent {saga.agent_key}"
+    subject = f"A run of {what} failed: {_counted(saga, body)}"
+    if run is None and settings.LIYAGENT.tickets is not None:
+        begin_ticket_run(root, subject=subject, body=body)
+        return ""
+    if run is not None:
+        if not run.is_ended:
+            return ""
+        if came := came_of(run):
+            return came
+        body = {**body, "not_filed_elsewhere": {"run": str(run.id), "reason": run.reason}}
     ticket = file_ticket(
         source_kind=SOURCE,
         source_id=str(saga.id),
-        subject=f"A run of {what} failed: {_counted(saga, body)}",
+        subject=subject,
         body=body,
         actor=ACTOR,
         priority="P2",
@@ -155,7 +173,7 @@ def _ticket(saga: Saga, root: Run, body: dict[str, Any]) -> str:
     return ticket.number
 
 
-WAYS: Mapping[str, Callable[[Saga, Run, dict[str, Any]], str]] = {
+WAYS: Mapping[str, Callable[[Saga, Run], str]] = {
     Handoff.APPROVAL: _approval,
     Handoff.TICKET: _ticket,
 }

@@ -42,7 +42,6 @@ from runs.marks import SealedMark, open_mark, open_outcome, seal_outcome
 from runs.models import Call as MarkedCall
 from runs.read_back import read_back
 from runs.undo_ride import OF_UNKNOWN, tell_registered, undo_ride
-from runs.undo_run import UNDOES
 from sagas.declare import Declared, declare
 
 LEFT_SOMETHING = frozenset({Fate.DONE, Fate.UNKNOWN})
@@ -86,8 +85,6 @@ class RunScope(Scope):
     def declare(self, call: Call) -> Declared | None:
         """Return how the agent's map says that this write is undone, None where it says nothing (SG-02), or it undoes."""
         if self.checkpoint.undo_key:
-            return None
-        if UNDOES in self.checkpoint.parts[0]:
             return None
         agent = agent_now(self.checkpoint.acting, config=self.checkpoint.config)
         undo = agent.compensations.get(call.name) if agent is not None else None

@@ -13,8 +13,6 @@ from runs.minds import MIND
 from runs.models import MINDED_FORMAT, Run
 
 LOOP, NAME = "undo:", "undo"
-# In the first part of a run that makes an undo which was held: what it writes is not undone.
-UNDOES = "undoes"
 
 Child = tuple[dict[str, Any], bytes, bytes]
 

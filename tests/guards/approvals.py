@@ -104,7 +104,7 @@ APPROVALS: tuple[Guard, ...] = (
     Guard(
         name="approval: its own run is that of who asked",
         file="runs/approved_run.py",
-        search="    if _whose(approval, approval.requested_by) != _whose(asked_in, asked_in.started_by):",
+        search="    if _whose(approval, approval.requested_by) != _whose(asked_by, asked_in.started_by):",
         replace="    if False:",
         tests=(f"{EDITED}test_what_is_approved_later_is_made_for_who_asked_and_in_their_chain",),
     ),
@@ -292,7 +292,7 @@ APPROVALS: tuple[Guard, ...] = (
     Guard(
         name="inbox: that an approval would only ask anew",
         file="liyagent/approvals/authority.py",
-        search="    return approval.status in NOT_MADE and approval.policy_fingerprint != now\n",
+        search="    return is_call and approval.status in NOT_MADE and approval.policy_fingerprint != now\n",
         replace="    return False\n",
         tests=(
             "tests/flows/test_approvals_api.py::test_that_an_approval_would_ask_anew_is_told_before_it_is_given",

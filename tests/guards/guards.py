@@ -31,6 +31,7 @@ from tests.guards.record import RECORD
 from tests.guards.roles import ROLE_GUARDS
 from tests.guards.roots import ROOT_GUARDS
 from tests.guards.run_page import RUN_PAGE_GUARDS
+from tests.guards.sagas import SAGA_GUARDS
 from tests.guards.sagas_declare import SAGAS_DECLARE
 from tests.guards.seals import SEAL_GUARDS
 from tests.guards.starts import TOLD_STARTS
@@ -94,6 +95,7 @@ GUARDS: tuple[Guard, ...] = (
     *AUDIT_GUARDS,
     *TAKING_OVER,
     *TRACES,
+    *SAGA_GUARDS,
     *SAGAS_DECLARE,
     *SEAL_GUARDS,
     *MCP_SERVER,

@@ -21,7 +21,7 @@ from liyagent.core.errors import LiyagentError
 from liyagent.gateway.local import ToolFailed
 from liyagent.tickets.models import Ticket
 from liyagent.tickets.words import body_of
-from runs import finish
+from runs import behind_end
 from runs.again import begun_again
 from runs.close_saga import close_saga
 from runs.compensate import compensate_run
@@ -52,7 +52,7 @@ def word(approval: Approval, status: ApprovalStatus, *, actor: str = "kim", reas
 @pytest.fixture
 def unswept(undoing: World, monkeypatch: pytest.MonkeyPatch) -> World:
     """Whoever ends a run dies before it hands anything off."""
-    monkeypatch.setattr(finish, "hand_off_behind", lambda *_: None)
+    monkeypatch.setattr(behind_end, "BEHIND_END", [])
     return undoing
 
 
@@ -147,7 +147,7 @@ def test_handed_off_and_closed_at_once_nothing_is_left_to_decide(
 
 def test_what_a_dead_process_left_is_found(unswept: World) -> None:
     run = fail(unswept, *TWO)
-    assert hand_off_due() == 0, "it is being undone"
+    assert (hand_off_due(), hand_off(run.id)) == (0, None), "it is being undone"
     undone(unswept)
     assert hand_off_due() == 1
     assert filed(run).status == "pending"
