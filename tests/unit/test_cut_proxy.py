@@ -17,7 +17,16 @@ from tests.trials.cuts import http_wire
 from tests.trials.cuts.course import Cut, Fault, Message, Moment, course_of
 from tests.trials.cuts.gate import Gate
 from tests.trials.cuts.http_wire import HttpStream
-from tests.trials.cuts.plan import Size, numbers_in_doubt, planned, span_in_doubt
+from tests.trials.cuts.plan import (
+    MOST_IN_DOUBT,
+    MOST_OF_A_SAGA,
+    Size,
+    each_in_doubt,
+    numbers_in_doubt,
+    planned,
+    span_in_doubt,
+    spans_of_marks,
+)
 from tests.trials.cuts.postgres_wire import named
 from tests.trials.cuts.proxies import PostgresProxy
 
@@ -87,6 +96,18 @@ def test_of_a_way_in_a_sample_makes_four_cuts_of_messages_that_change_something(
     cuts = planned(course, size=Size.SAMPLE, seed=1, is_of_way=True)
     assert len(cuts) == 4
     assert {it.message.name for it in cuts} == {"update entry_arrival"}
+
+
+def test_of_a_saga_a_sample_has_each_undo_in_doubt_and_its_hand_off() -> None:
+    call = ["liyagent_step", "liyagent_mark", "v tools/call write", "liyagent_settle"]
+    course = course_of([*call * 6, "insert approvals_approval", "commit"])
+    undos = spans_of_marks(course)[-3:]
+    assert [list(it) for it in undos] == [[14, 15, 16], [18, 19, 20], [22, 23, 24]]
+    cuts = planned(course, size=Size.SAMPLE, seed=3, is_saga=True)
+    killed = {it.number for it in cuts if it.fault is Fault.KILL}
+    assert all(killed & set(span) for span in [*undos, {25}])
+    assert len(cuts) <= MOST_OF_A_SAGA + 4 + MOST_IN_DOUBT
+    assert 17 not in each_in_doubt(course)
 
 
 @pytest.mark.parametrize(

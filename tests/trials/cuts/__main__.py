@@ -87,7 +87,14 @@ def _cut(
     yield recorded
     if recorded.broken:
         return
-    for cut in planned(recorded.course, size=size, seed=seed, is_of_way=bool(kind.way)):
+    cuts = planned(
+        recorded.course,
+        size=size,
+        seed=seed,
+        is_of_way=bool(kind.way),
+        is_saga=bool(kind.saga),
+    )
+    for cut in cuts:
         is_wanted = not options.changing or changes(cut.message)
         is_wanted = is_wanted and options.number in {None, cut.number}
         is_wanted = is_wanted and cut.message.name.startswith(options.named)

@@ -19,7 +19,8 @@ MARKED = "        may_send = scope.mark_sending(verdict, payload)\n"
 STEPS = "        pending = self._write_step(answer)\n        self._make_calls(pending)\n"
 SETTLES = """    UPDATE runs_run SET sequence = p_sequence, seal = p_seal
         WHERE id = p_run AND attempt = p_attempt AND status = 'running' AND sequence = p_sequence - 1
-        RETURNING correlation_id, mission, recording, events_missing, stop_requested, agent_key, request_id INTO v;
+        RETURNING correlation_id, mission, recording, events_missing, stop_requested, agent_key, request_id, loop AS own_loop
+        INTO v;
     IF FOUND THEN
         UPDATE runs_call SET fate"""
 OPEN = "            WHERE run_id = p_run AND step = p_step AND index = p_index AND fate = '';\n        IF NOT FOUND THEN\n            RAISE EXCEPTION 'call % of step % of run % is not open: not settled'"
@@ -75,6 +76,11 @@ MOVES_ON = """    trigger.next_slot, trigger.last_slot = following, last
 FIRES = """        with transaction.atomic(durable=True):
             found = _claimed()
 """
+LIVE_ROUND = """        if saga.status == SagaStatus.COMPENSATING:
+            return saga
+"""
+HEARD = "        if fate is not UndoFate.HELD and (undo.fate, undo.tries) == (fate.value, tries):\n"
+SWEEPS_HAND_OFFS = "        hand_off_due()\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +151,35 @@ GUARDS = {
                 CHILD_FOUND,
                 CHILD_FOUND.replace("loop = %s", "left(loop, 24) = left(%s, 24)"),
             ),
+        ),
+    ),
+    # A person who asks while a round is at it begins another beside it.
+    "one-round-at-a-time": Taken(
+        kind="saga of a map, asked",
+        named="liyagent_undo_told",
+        diffs=(("runs/compensate.py", LIVE_ROUND, ""),),
+    ),
+    "no-blind-undo-twice": Taken(
+        kind="saga",
+        named="servicenow tools/call cancel_change",
+        diffs=(
+            ("runs/in_doubt.py", DOUBT, "    return Settlement.SENT_WITH_SAME_KEY\n"),
+            ("runs/scope.py", WINDOW, "        return True\n"),
+        ),
+    ),
+    # Whoever goes on tells again what came of the last undo.
+    "an-undo-is-told-once": Taken(
+        kind="saga",
+        named="liyagent_undo_told",
+        diffs=(("runs/undo_mind.py", HEARD, "        if False:\n"),),
+    ),
+    # Nobody looks for what a dead process had to hand off.
+    "hand-offs-are-swept": Taken(
+        kind="saga",
+        named="insert approvals_approval",
+        diffs=(
+            ("runs/watch.py", SWEEPS_HAND_OFFS, ""),
+            ("runs/jobs.py", SWEEPS_HAND_OFFS, ""),
         ),
     ),
     # An activity is answered before its row is committed.

@@ -15,6 +15,9 @@ SHARE_OF_OTHERS = 0.25
 MOST_IN_DOUBT = 2
 # Of a way in, in a sample: all that its run does is cut in the other kinds already.
 MOST_OF_A_WAY = 4
+# Of a saga, in a sample: so many kills anywhere, one between mark and settle of each undo, and one as it is handed off.
+MOST_OF_A_SAGA, UNDOS_OF_A_SAGA = 6, 3
+HANDING_OFF = ("insert approvals_approval", "update sagas_saga")
 # What changes something by its verb; what a delivery is between its claim and its settle.
 CHANGING = ("insert ", "update ", "commit", "connector p", "receiver p")
 DELIVERING = ("update entry_delivery", "update teams_teamsturn", "connector p", "receiver p")
@@ -30,11 +33,17 @@ class Size(StrEnum):
 
 
 def planned(
-    course: Sequence[Message], *, size: Size, seed: int, is_of_way: bool = False
+    course: Sequence[Message],
+    *,
+    size: Size,
+    seed: int,
+    is_of_way: bool = False,
+    is_saga: bool = False,
 ) -> list[Cut]:
     """Return the cuts of a course in their order; the same for the same course, size and seed."""
+    doubted = each_in_doubt(course) if is_saga else numbers_in_doubt(course)
     if size is Size.ALL:
-        return [*every_kill(course), *_in_doubt(course, MOMENTS)]
+        return [*every_kill(course), *_in_doubt(course, doubted, MOMENTS)]
     chance = random.Random(f"{seed} {course}")
     turn = chance.randrange(len(MOMENTS))
     rotated = [
@@ -44,12 +53,13 @@ def planned(
     if is_of_way and size is Size.SAMPLE:
         wanted = [it for it in rotated if changes(it.message)]
         return sorted(chance.sample(wanted, min(MOST_OF_A_WAY, len(wanted))), key=_order)
-    doubtful = _in_doubt(course, MOMENTS)
+    doubtful = _in_doubt(course, doubted, MOMENTS)
     few = sorted(chance.sample(doubtful, min(MOST_IN_DOUBT, len(doubtful))), key=_order)
+    if is_saga and size is Size.SAMPLE:
+        return [*_of_saga(course, rotated, chance), *few]
     if size is Size.SAMPLE:
         kept = [it for it in rotated if changes(it.message) or chance.random() < SHARE_OF_OTHERS]
     else:
-        doubted = numbers_in_doubt(course)
         kept = [it for it in rotated if changes(it.message) and it.number in doubted]
     return [*kept, *few]
 
@@ -84,12 +94,44 @@ def numbers_in_doubt(course: Sequence[Message]) -> list[int]:
     ]
 
 
-def _in_doubt(course: Sequence[Message], moments: Iterable[Moment]) -> list[Cut]:
+def spans_of_marks(course: Sequence[Message]) -> list[range]:
+    """Return the numbers from each mark to its own settle."""
+    spans, begun = [], 0
+    for number, it in enumerate(course, start=1):
+        if it.name in MARKS:
+            begun = number
+        elif it.name == SETTLE and begun:
+            spans.append(range(begun, number + 1))
+            begun = 0
+    return spans
+
+
+def each_in_doubt(course: Sequence[Message]) -> list[int]:
+    """Return those numbers, and of what is handed off: where many calls are made, not what lies between them."""
+    doubted = {number for span in spans_of_marks(course) for number in span}
+    handing = [n for n, it in enumerate(course, start=1) if it.name.startswith(HANDING_OFF)]
+    return sorted({*doubted, *handing})
+
+
+def _of_saga(course: Sequence[Message], rotated: Sequence[Cut], chance: random.Random) -> list[Cut]:
+    """Some of the kills; and those between mark and settle of its undos, which are its last marks (FL-63)."""
+    wanted = [it for it in rotated if changes(it.message)]
+    groups = [set(span) for span in spans_of_marks(course)[-UNDOS_OF_A_SAGA:]]
+    groups.append({it.number for it in rotated if it.message.name.startswith(HANDING_OFF)})
+    chosen = chance.sample(wanted, min(MOST_OF_A_SAGA, len(wanted)))
+    for group in groups:
+        chosen += chance.sample([it for it in rotated if it.number in group], min(1, len(group)))
+    return sorted(set(chosen), key=_order)
+
+
+def _in_doubt(
+    course: Sequence[Message], doubted: Iterable[int], moments: Iterable[Moment]
+) -> list[Cut]:
     """From a mark to its settle the process is frozen and disconnected, too; so while it hands on."""
     return [
         _cut(number, course[number - 1], moment, fault)
         for fault in (Fault.FREEZE, Fault.DISCONNECT)
-        for number in numbers_in_doubt(course)
+        for number in doubted
         for moment in moments
     ]
 
