@@ -41,8 +41,8 @@ class Works:
         self.save(*steps, **facts)
         return self.begin(given=given)
 
-    def begin(self, *, key: str = "work", given: Any = None) -> Run:
-        known = {"entry": "api", "started_by": "", "mission": "", "request_id": ""}
+    def begin(self, *, key: str = "work", given: Any = None, mission: str = "") -> Run:
+        known = {"entry": "api", "started_by": "", "mission": mission, "request_id": ""}
         started = start_workflow(key=key, given=given or {}, **known)
         return Run.objects.get(id=started.run_id)
 
