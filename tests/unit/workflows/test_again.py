@@ -15,6 +15,8 @@ from liyagent.workflows.errors import WorkflowUnknown
 from liyagent.workflows.models import Workflow
 from runs.again import begun_again
 from runs.models import Run
+from runs.preview_undo import preview_undo
+from runs.stop import stop_run
 from sagas.models import Saga
 from tests.unit.approvals.deciding import let_decide
 from tests.unit.workflows.conftest import Works, tool
@@ -102,3 +104,21 @@ def test_none_files_nothing_and_still_undoes(works: Works) -> None:
     assert Saga.objects.get(id=run.id).status == "compensated"
     assert not Approval.objects.exists()
     assert not Ticket.objects.exists()
+
+
+@pytest.mark.promise("SG-05")
+@pytest.mark.parametrize(
+    ("on_failure", "told"),
+    [({}, ["keyed"]), ({"on_stop": "keep"}, []), ({"compensate": False}, [])],
+)
+def test_before_a_stop_it_is_told_what_it_would_undo(
+    works: Works, on_failure: dict[str, Any], told: list[str]
+) -> None:
+    wait = {"id": "rest", "type": "wait", "seconds": 3600}
+    run = works.start(ISSUE, wait, given={"title": "disk full"}, on_failure=on_failure)
+    works.world.process().carry()
+    assert [it.of_tool for it in preview_undo(run.id)] == told
+    stop_run(run_id=run.id, actor="olga", reason="enough")
+    works.world.process("stopping").carry()
+    assert Run.objects.filter(loop="undo:1").exists() == bool(told)
+    assert preview_undo(run.id) == []
