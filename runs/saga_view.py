@@ -128,6 +128,14 @@ def page_of(saga: Saga, number: int, *, rounds: list[Run], with_words_too: bool)
     ]
 
 
+def left_of(saga: Saga, *, most: int) -> list[ShownUndo]:
+    """Return what is not undone, the newest first, at most so many, without words."""
+    rows = Undo.objects.filter(saga_id=saga.id).exclude(fate=UndoFate.DONE)
+    undos = rows.defer("sealed", "outcome").order_by("-order")[:most]
+    nothing = {"request": None, "call": None, "args": "", "error": "", "missing": ""}
+    return [ShownUndo(undo=it, fate=_fate(saga, it), **nothing) for it in undos]
+
+
 def _fate(saga: Saga, undo: Undo) -> SafeString:
     is_kept = undo.fate == UndoFate.OWED and saga.status in {SagaStatus.OPEN, SagaStatus.CLOSED}
     return pill("not undone", QUIET) if is_kept else pill(*FATES.get(undo.fate, (undo.fate, QUIET)))

@@ -18,6 +18,7 @@ from liyagent.approvals.authority import policies_changed, policies_now
 from liyagent.approvals.deciding import VERBS, DecidingAdmin, may_decide, may_withdraw
 from liyagent.approvals.forms import HELP
 from liyagent.approvals.models import Approval, ApprovalStatus
+from liyagent.approvals.saying import saying_of
 from liyagent.approvals.told import replaced_by
 from liyagent.core.tables import cell
 
@@ -63,6 +64,7 @@ class ApprovalAdmin(DecidingAdmin):
         offers = decides and is_open and opened is not None and not opened.why
         is_changed = policies_changed(approval, now=policies_now())
         withdraws = is_pending and may_withdraw(request, approval)
+        saying = saying_of(approval)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -84,8 +86,9 @@ class ApprovalAdmin(DecidingAdmin):
             else None,
             "heading": pages.HEADINGS.get(approval.status, pages.NOT_SENT),
             "reason": pages.reason_of(approval),
-            "affected": affected_by(approval),
-            "ceiling": pages.ceiling_of(approval),
+            "saying": saying,
+            "affected": affected_by(approval) if saying.is_call else [],
+            "ceiling": pages.ceiling_of(approval) if saying.is_call else [],
             "others": others,
             "is_more_of_others": is_more,
             "history": history.history_of(approval),
@@ -95,16 +98,15 @@ class ApprovalAdmin(DecidingAdmin):
             "forms": {**self.fresh_forms(approval), **(forms or {})} if withdraws else {},
             "sent": next(iter(forms or {}), ""),
             "is_kept": status == HTTPStatus.BAD_REQUEST,
-            "help": HELP,
+            "help": {**HELP, "reject": saying.reject_help or HELP["reject"]},
             "approve_button": "✓ Approve: have it asked for anew"
             if is_changed
-            else "✓ Approve: make this call",
+            else saying.approve[1],
             "links": self.links_of(request, approval),
-            **self.around(request, approval),
+            **self.around(request, approval, opened.args if opened else None),
         }
-        return TemplateResponse(
-            request, "admin/approvals/approval/page.html", context, status=status
-        )
+        template = f"admin/approvals/approval/{saying.page}"
+        return TemplateResponse(request, template, context, status=status)
 
     def text_view(self, request: HttpRequest, approval: Approval, asked: str) -> HttpResponse:
         """Show a part of one long text of a request."""
@@ -127,8 +129,13 @@ class ApprovalAdmin(DecidingAdmin):
         }
         return TemplateResponse(request, "admin/approvals/approval/text.html", context)
 
-    def around(self, request: HttpRequest, approval: Approval) -> dict[str, Any]:
-        """Return what the page tells of the run; the rooms above know of runs, and this one does not."""
+    def around(
+        self, request: HttpRequest, approval: Approval, args: dict[str, Any] | None
+    ) -> dict[str, Any]:
+        """Return what the page tells of the run; the rooms above know of runs, and this one does not.
+
+        `args` are what is asked for, None where they may not be read here, or cannot be.
+        """
         return {}
 
     def text_around(self, approval: Approval, asked: str, number: int) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from liyagent.approvals.forms import DecisionForm, WithdrawalForm, errors_of
 from liyagent.approvals.inbox import InboxAdmin
 from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.approvals.refusals import decision_of
+from liyagent.approvals.saying import asks, saying_of
 from liyagent.core.errors import LiyagentError
 from liyagent.core.tables import cell
 
@@ -103,7 +104,8 @@ class DecidingAdmin(InboxAdmin):
     def _tell(self, request: HttpRequest, settled: Approval) -> None:
         decided = str(decision_of(settled) or settled.status).capitalize()
         level = messages.WARNING if settled.status == ApprovalStatus.STALE else messages.SUCCESS
-        told = f"{decided} {cell(settled.name)} of {cell(settled.agent_key)}: {NOW[settled.status]}"
+        now = saying_of(settled).now.get(settled.status, NOW[settled.status])
+        told = f"{decided} {cell(asks(settled))} of {cell(settled.agent_key)}: {now}"
         self.message_user(request, told, level)
 
 

@@ -7,6 +7,7 @@ from django.utils.safestring import SafeString
 
 from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.approvals.refusals import decision_of
+from liyagent.approvals.saying import saying_of
 from liyagent.core.moments import age, shown_now, when
 from liyagent.core.tables import cell
 
@@ -43,7 +44,8 @@ def history_of(approval: Approval) -> list[Line]:
         by, why = "the run that was to make it", cell(approval.settled_reason)
         told.append((_capital(approval.status), settled(approval), by, why))
     if approval.consumed_at:
-        told.append(("Sent", when(approval.consumed_at), "", "the call left, once"))
+        what, why = saying_of(approval).sent
+        told.append((what, when(approval.consumed_at), "", why))
     return told
 
 

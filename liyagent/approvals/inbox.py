@@ -25,7 +25,9 @@ from liyagent.approvals.filters import (
     status_asked,
     tabs_beside,
 )
+from liyagent.approvals.handlers import SAGA
 from liyagent.approvals.models import Approval, ApprovalStatus
+from liyagent.approvals.saying import asks
 from liyagent.core.moments import age, shown_now, when
 from liyagent.core.pills import WARN, pill
 from liyagent.core.readonly import ReadOnlyAdmin
@@ -115,10 +117,12 @@ class InboxAdmin(ReadOnlyAdmin):
 
     @admin.display(description="call")
     def call(self, approval: Approval) -> SafeString:
-        """Server and tool, which call of the run it is, and the beginning of the digest: the same for the very same call."""
+        """What is asked for, which call of the run it is, and the beginning of the digest: the same for the very same call."""
+        if approval.kind == SAGA:
+            return format_html('<span class="liy-wrap">{}</span>', cell(asks(approval)))
         return format_html(
             '{} <span class="liy-age">call {} of step {}</span><span class="liy-age liy-mono">{}</span>',
-            cell(approval.name), approval.index + 1, approval.step, approval.digest[:SHORT_DIGEST],
+            cell(asks(approval)), approval.index + 1, approval.step, approval.digest[:SHORT_DIGEST],
         )  # fmt: skip
 
     @admin.display(description="agent")

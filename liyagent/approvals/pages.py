@@ -11,7 +11,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from liyagent.approvals.errors import NotAsFiled
+from liyagent.approvals.handlers import SAGA
 from liyagent.approvals.models import Approval, ApprovalStatus
+from liyagent.approvals.saying import saying_of
 from liyagent.approvals.shown import (
     LINES_A_PAGE,
     Line,
@@ -62,9 +64,11 @@ GATES: Mapping[str, str] = {
     "write_posture": "the agent's writes are held",
     "contract_change": "the tool is not what an operator approved",
     "same_intent": "the same write was sent before, and nobody knows whether it took effect",
+    "workflow": "a step of a workflow asks a person",
+    "saga": "its run failed, and a person decides what becomes of it",
 }
 # What these say is the same of each call.
-TELL_NO_MORE = frozenset({"write_posture", "contract_change"})
+TELL_NO_MORE = frozenset({"write_posture", "contract_change", "workflow"})
 NO_KEY = (
     "The key that its arguments are sealed with ({key}) is not on the ring of this process. Put it back into LIYAGENT_SEAL_KEYS "
     "and open this page again. Until then it can only be withdrawn, for nobody can see what it is about."
@@ -102,11 +106,14 @@ def opened(approval: Approval) -> Opened:
 def state_of(approval: Approval) -> SafeString:
     """Return where a request stands, in words."""
     status = ApprovalStatus(approval.status)
-    return pill(STATES[status], KINDS.get(status, QUIET))
+    words = saying_of(approval).states.get(status, STATES[status])
+    return pill(words, KINDS.get(status, QUIET))
 
 
 def expiry_of(approval: Approval) -> SafeString:
     """Say how long a request that is open can still be decided about, and until when exactly."""
+    if approval.kind == SAGA:
+        return format_html("{}", "it does not run out")
     left = (approval.expires_at - shown_now()).total_seconds()
     told = pill("its time has passed", BAD) if left <= 0 else format_html("<strong>{}</strong>", f"expires in {span_in_words(left)}")  # fmt: skip
     if 0 < left < SOON_SECONDS:

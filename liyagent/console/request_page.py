@@ -8,11 +8,15 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from liyagent.approvals.admin import ApprovalAdmin
+from liyagent.approvals.handlers import SAGA
 from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.approvals.pages import text_page
+from liyagent.approvals.saying import ASKED, is_question
 from liyagent.approvals.shown import shortened
+from liyagent.console.handed_over import handed_over
 from liyagent.core.errors import LiyagentError
 from liyagent.gateway.outcome import Fate
+from runs.again import begun_again
 from runs.approved_run import loop_of
 from runs.checkpoint import START, sealer_of
 from runs.head import BODIES
@@ -21,6 +25,7 @@ from runs.models import Call, Part, Run, RunStatus
 from runs.run_page import place_of
 from runs.states import state_of
 from runs.unknown import unknown_calls
+from sagas.models import Saga
 
 MOST_UNKNOWN = 20
 TASK = "task"
@@ -40,13 +45,22 @@ TO_BE_MADE = (
     "To keep the call from being made, stop the run."
 )
 OVER = "The run that waited for this has ended."
+SLEEPS = {
+    ApprovalStatus.PENDING: "The workflow sleeps until somebody answers, and holds no process meanwhile.",
+    ApprovalStatus.APPROVED: "The workflow goes on once a process takes it up: within seconds, while processes run.",
+}
 
 
 class RequestWithRunAdmin(ApprovalAdmin):
     """Requests, with the runs that asked for them."""
 
-    def around(self, request: HttpRequest, approval: Approval) -> dict[str, Any]:
-        """Return the run and whether it sleeps, its task, what of it is in doubt, and what became of the call."""
+    def around(
+        self, request: HttpRequest, approval: Approval, args: dict[str, Any] | None
+    ) -> dict[str, Any]:
+        """Return the run and whether it sleeps, its task, what of it is in doubt, and what became of the call.
+
+        Of what is no call: the question of a workflow's step, or what a failed run left.
+        """
         run = Run.objects.defer(*BODIES).filter(id=approval.run_id).first()
         made_in = Run.objects.defer(*BODIES).filter(correlation_id=approval.correlation_id, loop=loop_of(approval.id)).first()  # fmt: skip
         unknown = unknown_of(approval)
@@ -68,7 +82,21 @@ class RequestWithRunAdmin(ApprovalAdmin):
             and became.fate == Fate.UNKNOWN.value
             and became.late_finding != FOUND,
             "became_link": doubt_link(request, became),
+            **self.of_its_kind(request, approval, run, args),
         }
+
+    def of_its_kind(
+        self, request: HttpRequest, approval: Approval, run: Run | None, args: dict[str, Any] | None
+    ) -> dict[str, Any]:
+        """Return what stands on the page of a request that is no call; nothing for one that is."""
+        if is_question(approval):
+            told = SLEEPS.get(approval.status, "The workflow went on with what was said.")
+            ended = run is None or run.is_ended
+            return {**question_of(args, approval), "sleep": OVER if ended else told, "became": None}
+        if approval.kind == SAGA:
+            handed = handed_over(request, approval, run, args)
+            return {"handed": handed, "sleep": "", "began": begun_by(approval), "became": None}
+        return {}
 
     def text_around(self, approval: Approval, asked: str, number: int) -> dict[str, Any] | None:
         """Return a part of the run's task."""
@@ -76,6 +104,20 @@ class RequestWithRunAdmin(ApprovalAdmin):
             return None
         task, _ = task_of(Run.objects.filter(id=approval.run_id).first())
         return text_page("The task of the run", task, number)
+
+
+def question_of(args: dict[str, Any] | None, approval: Approval) -> dict[str, Any]:
+    """Return the question as it is shown, from what was sealed where that may be read, else as it was filed."""
+    asked = args.get("question") if args is not None else approval.held_reason.removeprefix(ASKED)
+    shown, left_out = shortened(asked if isinstance(asked, str) else "")
+    # The question is the only argument of its call.
+    return {"question": shown, "question_left_out": left_out if args is not None else 0, "question_line": 1}  # fmt: skip
+
+
+def begun_by(approval: Approval) -> Run | None:
+    """Return the run that began again on it."""
+    saga = Saga.objects.defer("context").filter(id=approval.run_id).first()
+    return begun_again(saga) if saga is not None and approval.consumed_at else None
 
 
 def sleep_of(approval: Approval, run: Run | None) -> str:
