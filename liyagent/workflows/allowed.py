@@ -15,7 +15,7 @@ from liyagent.agents.models import Agent
 from liyagent.agents.sub_agents import SERVER, SUB_AGENTS
 from liyagent.gateway.gates.allow_list import is_allowed
 from liyagent.gateway.models import Tool, ToolServer
-from liyagent.workflows.shape import MOST_NAMED, Problem, at, named, shown
+from liyagent.workflows.told import MOST_NAMED, Problem, at, named, shown
 
 # Of a server's tools so many are compared with a name that is none of them.
 MOST_COMPARED = 500

@@ -11,8 +11,9 @@ from liyagent.core.errors import LiyagentError
 from liyagent.core.templates import EXPRESSION, PLACEHOLDER
 from liyagent.workflows.errors import DefinitionWrong
 from liyagent.workflows.reads import paths_read
-from liyagent.workflows.shape import MOST_PROBLEMS, Problem, at, named, shape_problems, shown
+from liyagent.workflows.shape import MOST_PROBLEMS, shape_problems
 from liyagent.workflows.steps import END
+from liyagent.workflows.told import Problem, at, named, shown
 from liyagent.workflows.waits import check_wait
 
 ROOTS = ("input", "vars", "steps", "run")

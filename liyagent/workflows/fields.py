@@ -8,7 +8,7 @@ from typing import Any
 
 from liyagent.core.plain import clean_text
 from liyagent.core.tables import cell
-from liyagent.workflows.shape import Problem, shown
+from liyagent.workflows.told import Problem, shown
 
 KEY = re.compile(r"[A-Za-z0-9_-]{1,80}")
 # What addresses below /api/workflows lead to.

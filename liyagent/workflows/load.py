@@ -19,7 +19,7 @@ from liyagent.core.tables import cell
 from liyagent.workflows.errors import DefinitionWrong
 from liyagent.workflows.models import Workflow
 from liyagent.workflows.save import checked, save_all
-from liyagent.workflows.shape import Problem
+from liyagent.workflows.told import Problem
 
 MOST_TOLD = 200
 SHAPE = "the document wants `workflows:`, a list, and nothing beside it"

@@ -16,7 +16,7 @@ from liyagent.workflows.check import problems_of
 from liyagent.workflows.errors import DefinitionWrong, VersionMoved, WorkflowTaken
 from liyagent.workflows.fields import field_problems, is_agent_key
 from liyagent.workflows.models import Workflow, WorkflowVersion
-from liyagent.workflows.shape import Problem, shown
+from liyagent.workflows.told import Problem, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.exceptions import ValidationError
 
 from liyagent.core.canonical import NotCanonical, canonical
-from liyagent.core.tables import visible
+from liyagent.workflows.input_schema import input_problems
+from liyagent.workflows.told import MOST_NAMED, Problem, at, path_of, shown
 
 SCHEMA = Path(__file__).with_name("schema.json")
 # A definition is sealed into each of its runs.
@@ -25,10 +24,6 @@ MOST_IN_ALL = 1000
 MOST_NESTED = 3
 # So many are looked for; the rest shows once these are mended.
 MOST_PROBLEMS = 200
-MOST_NAMED = 20
-LONGEST_SHOWN = 80
-PLACE = re.compile(r"0|[1-9][0-9]{0,5}")
-PLAIN_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]{0,79}")
 TYPES = {
     "object": "an object",
     "array": "a list",
@@ -50,9 +45,6 @@ BOUNDS = {
 }
 NAME_WANTS = "a letter or _, and behind it at most 63 letters, digits and _"
 
-# A JSON path, and what was found there and what was meant.
-Problem = tuple[str, str]
-
 
 @cache
 def published_schema() -> dict[str, Any]:
@@ -68,34 +60,8 @@ def shape_problems(data: Any) -> list[Problem]:
     errors = islice(_validator().iter_errors(data), MOST_PROBLEMS)
     told = [it for error in sorted(errors, key=_place) for it in _told(error)]
     if isinstance(data, Mapping) and isinstance(data.get("input"), Mapping):
-        told += _input_problems(data["input"])
+        told += input_problems(data["input"])
     return [*dict.fromkeys(told)]
-
-
-def at(path: str, name: str | int) -> str:
-    """Return the JSON path of what is `name` in what `path` leads to; a name that is no plain one in brackets."""
-    if isinstance(name, int):
-        return f"{path}[{name}]"
-    if PLAIN_NAME.fullmatch(name):
-        return f"{path}.{name}"
-    return f"{path}[{visible(json.dumps(name[:LONGEST_SHOWN], ensure_ascii=False))}]"
-
-
-def named(names: Iterable[str]) -> str:
-    """Return names in a row; of many the first twenty."""
-    told = sorted(names)
-    more = f" and {len(told) - MOST_NAMED} more" if len(told) > MOST_NAMED else ""
-    return ", ".join(told[:MOST_NAMED]) + more
-
-
-def shown(value: Any) -> str:
-    """Return a value as a person is told of it: short, and nothing in it that could move a cursor."""
-    if isinstance(value, Mapping):
-        return f"an object with {named(str(it)[:40] for it in value) or 'nothing in it'}"[:300]
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return f"a list of {len(value)}"
-    text = visible(repr(value) if isinstance(value, str) else json.dumps(value))
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 @cache
@@ -131,61 +97,12 @@ def _bounds(data: Any) -> Iterator[Problem]:
         yield "$.steps", f"are {steps} with those of all branches; {MOST_IN_ALL} are taken"
 
 
-def _input_problems(schema: Mapping[str, Any]) -> Iterator[Problem]:
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        place = _path_of(error, "$.input")
-        yield place, f"is {shown(error.instance)}, and makes the input no JSON Schema: {error.message[-200:]}"  # fmt: skip
-    except RecursionError:
-        yield "$.input", "is no JSON Schema that can be used: nested too deeply"
-    yield from _references(schema, "$.input", schema)
-
-
-def _references(schema: Any, path: str, whole: Any) -> Iterator[Problem]:
-    """A schema fetches nothing, and has no address of its own."""
-    if isinstance(schema, Mapping):
-        for name, item in schema.items():
-            if name == "$id" and isinstance(item, str):
-                yield at(path, name), "is not taken: a schema of an input has no address"
-            elif name in {"$ref", "$dynamicRef"} and isinstance(item, str):
-                if not _leads_within(item, whole):
-                    yield at(path, name), f"is {shown(item)}; it wants a place in this schema, such as '#/$defs/host'"  # fmt: skip
-            else:
-                yield from _references(item, at(path, name), whole)
-    elif isinstance(schema, list):
-        for number, item in enumerate(schema):
-            yield from _references(item, at(path, number), whole)
-
-
-def _leads_within(reference: str, whole: Any) -> bool:
-    """Whether a JSON pointer leads to a schema of this document."""
-    if not reference.startswith("#/"):
-        return reference == "#"
-    found = whole
-    for part in reference[2:].split("/"):
-        name = unquote(part).replace("~1", "/").replace("~0", "~")
-        if isinstance(found, Mapping) and name in found:
-            found = found[name]
-        elif isinstance(found, list) and PLACE.fullmatch(name) and int(name) < len(found):
-            found = found[int(name)]
-        else:
-            return False
-    return isinstance(found, Mapping | bool)
-
-
 def _place(error: ValidationError) -> list[tuple[int, int, str]]:
     return [(0, it, "") if isinstance(it, int) else (1, 0, str(it)) for it in error.absolute_path]
 
 
-def _path_of(error: ValidationError | SchemaError, path: str = "$") -> str:
-    for name in error.absolute_path:
-        path = at(path, name)
-    return path
-
-
 def _told(error: ValidationError) -> Iterator[Problem]:
-    path = _path_of(error)
+    path = path_of(error)
     wants: Any = error.validator_value
     found: Any = error.instance
     if "propertyNames" in list(error.absolute_schema_path)[-3:]:

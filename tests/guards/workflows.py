@@ -42,9 +42,23 @@ WORKFLOW_DEFINITIONS: tuple[Guard, ...] = (
     ),
     Guard(
         name="a schema of an input fetches nothing",
-        file=f"{ROOM}shape.py",
-        search="                if not _leads_within(item, whole):\n",
+        file=f"{ROOM}input_schema.py",
+        search="                if _target(item, whole) is None:\n",
         replace="                if False:\n",
+        tests=(f"{CHECK}test_what_is_wrong_is_told_with_its_path",),
+    ),
+    Guard(
+        name="no regular expression is run on what starts a run",
+        file=f"{ROOM}input_schema.py",
+        search="            elif name in REGEXES and ",
+        replace="            elif name is None and ",
+        tests=(f"{CHECK}test_what_is_wrong_is_told_with_its_path",),
+    ),
+    Guard(
+        name="a schema of an input comes to an end",
+        file=f"{ROOM}input_schema.py",
+        search="    if not found:\n        yield from _costs",
+        replace="    if found is None:\n        yield from _costs",
         tests=(f"{CHECK}test_what_is_wrong_is_told_with_its_path",),
     ),
     Guard(
