@@ -128,7 +128,8 @@ def _judge(saga_id: UUID) -> None:
 def _approval(saga: Saga, root: Run) -> str:
     """A request to begin again; its words are all that is to be known, under the seal of every request."""
     body = hand_off_body(saga, root)
-    request_id, ring, ceiling = new_id(), keyring(), {}
+    request_id, ring = new_id(), keyring()
+    ceiling: dict[str, Any] = {}
     sealer = ring.sealer(key_id=ring.newest, run_id=request_id, format_number=FORMAT)
     reminder = settings.LIYAGENT.approval_reminder_seconds
     name = {"server": SOURCE, "tool": root.workflow or AGAIN}
@@ -149,8 +150,9 @@ def _ticket(saga: Saga, root: Run) -> str:
     run, body = ticket_run_of(saga.id), hand_off_body(saga, root)
     what = f"workflow {saga.workflow}" if saga.workflow else f"agent {saga.agent_key}"
     subject = f"A run of {what} failed: {_counted(saga, body)}"
-    if run is None and settings.LIYAGENT.tickets is not None:
-        begin_ticket_run(root, subject=subject, body=body)
+    conf = settings.LIYAGENT.tickets
+    if run is None and conf is not None:
+        begin_ticket_run(root, conf, subject=subject, body=body)
         return ""
     if run is not None:
         if not run.is_ended:
@@ -197,6 +199,14 @@ def _tell(root: Run, saga: Saga, filed: str) -> None:
     events = event_buffer(root)
     events.add("saga.handoff", handoff=saga.handoff, id=filed)
     kinds, lines = [kind for kind, _ in events.pending], [line for _, line in events.pending]
-    values = [root.id, root.id, root.mission, root.recording, root.events_missing, kinds, lines]
+    values: list[Any] = [
+        root.id,
+        root.id,
+        root.mission,
+        root.recording,
+        root.events_missing,
+        kinds,
+        lines,
+    ]
     with connection.cursor() as cursor:
         cursor.execute(FLUSH, values)

@@ -16,6 +16,7 @@ from psycopg.types.json import Jsonb
 from liyagent.core.canonical import digest
 from liyagent.core.ids import new_id
 from liyagent.core.seal import KeyMissing, SealBroken, tag_of
+from liyagent.core.ticket_conf import TicketConf
 from liyagent.tickets.outside import TicketFields, ticket_call
 from runs.checkpoint import START, keyring, seal_head, sealer_of, started_as
 from runs.conversation import start_part
@@ -38,9 +39,9 @@ def ticket_run_of(saga_id: UUID) -> Run | None:
     return Run.objects.filter(correlation_id=saga_id, loop=LOOP).first()
 
 
-def begin_ticket_run(root: Run, *, subject: str, body: dict[str, Any]) -> Run:
+def begin_ticket_run(root: Run, conf: TicketConf, *, subject: str, body: dict[str, Any]) -> Run:
     """Start it within the caller's transaction: its call is fixed and sealed now. Raises `BadTemplate`."""
-    conf, origin = settings.LIYAGENT.tickets, settings.LIYAGENT.public_url
+    origin = settings.LIYAGENT.public_url
     link = f"{origin}{reverse('admin:runs_run_change', args=[root.id])}" if origin else ""
     fields = TicketFields(
         subject=subject, body=body, source_kind="saga", source_id=str(root.id), mission=root.mission,

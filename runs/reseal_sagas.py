@@ -68,9 +68,9 @@ def _count(
 
 def _undo(_saga: Saga, undo_id: int) -> None:
     ring, undo = keyring(), Undo.objects.get(id=undo_id)
-    place, known = place_of(undo.step, undo.index), {"run_id": undo.run_id, "format_number": FORMAT}
-    old = ring.sealer(key_id=undo.key_id, **known)
-    new = ring.sealer(key_id=ring.newest, **known)
+    place = place_of(undo.step, undo.index)
+    old = ring.sealer(key_id=undo.key_id, run_id=undo.run_id, format_number=FORMAT)
+    new = ring.sealer(key_id=ring.newest, run_id=undo.run_id, format_number=FORMAT)
     undo.sealed = new.seal(
         old.open(bytes(undo.sealed), kind=UNDO, number=place), kind=UNDO, number=place
     )
@@ -82,9 +82,9 @@ def _undo(_saga: Saga, undo_id: int) -> None:
 
 
 def _context(saga: Saga, _undo_id: int) -> None:
-    ring, known = keyring(), {"run_id": saga.id, "format_number": FORMAT}
-    old = ring.sealer(key_id=saga.key_id, **known)
+    ring = keyring()
+    old = ring.sealer(key_id=saga.key_id, run_id=saga.id, format_number=FORMAT)
     kept = old.open(bytes(saga.context or b""), kind=CONTEXT, number=0)
-    new = ring.sealer(key_id=ring.newest, **known)
+    new = ring.sealer(key_id=ring.newest, run_id=saga.id, format_number=FORMAT)
     saga.context, saga.key_id = new.seal(kept, kind=CONTEXT, number=0), ring.newest
     saga.save(update_fields=["context", "key_id"])

@@ -116,22 +116,25 @@ def _rounds(saga: Saga) -> list[dict[str, Any]]:
 
 
 def _filed(saga: Saga) -> dict[str, Any] | None:
-    """What was filed, and how that stands now: a request's status, a ticket's state."""
+    """What was filed, and how that stands now: a request's status, a ticket's state, "" for one elsewhere."""
     if not saga.handoff_id:
         return None
-    if saga.handoff == Handoff.APPROVAL:
-        status = Approval.objects.filter(id=saga.handoff_id).values_list("status", flat=True)
-    else:
-        tickets = Ticket.objects.filter(source_kind="saga", source_id=str(saga.id))
-        status = tickets.values_list("state", flat=True)
     again = begun_again(saga)
     return {
         "kind": saga.handoff,
         "id": saga.handoff_id,
         "at": saga.handed_off_at,
-        "status": status.first() or "",
+        "status": _stands(saga),
         "begun_again": again.id if again is not None else None,
     }
+
+
+def _stands(saga: Saga) -> str:
+    if saga.handoff == Handoff.APPROVAL:
+        request = Approval.objects.filter(id=saga.handoff_id).only("status").first()
+        return request.status if request is not None else ""
+    ticket = Ticket.objects.filter(source_kind="saga", source_id=str(saga.id)).only("state").first()
+    return ticket.state if ticket is not None else ""
 
 
 def _context(saga: Saga) -> dict[str, Any]:

@@ -73,10 +73,10 @@ def unknown_writes(saga: Saga) -> list[dict[str, Any]]:
 def with_words(rows: QuerySet[Undo], *, most: int = MOST_UNDOS) -> list[Undo]:
     """Return undos, newest first, with `size` of their sealed words, and those words where they are small."""
     size = Func(F("sealed"), function="octet_length", output_field=IntegerField())
-    found = list(
+    found: list[Undo] = list(
         rows.defer("sealed", "outcome").annotate(size=size).order_by("saga_id", "-order")[:most]
     )
-    small = [it.pk for it in found if it.size <= LARGEST_SHOWN]
+    small = [it.pk for it in found if _size(it) <= LARGEST_SHOWN]
     words = {
         it.pk: it
         for it in Undo.objects.filter(pk__in=small).only("id", "key_id", "sealed", "outcome")
@@ -105,13 +105,19 @@ def told_of_undo(undo: Undo, *, with_args: bool = True, opens: bool = True) -> d
 
 def words_of(undo: Undo, *, with_args: bool = True) -> dict[str, Any]:
     """Return `args`, as far as they are asked for, and `error`: what was answered last, "" where it was not an error."""
-    if undo.size > LARGEST_SHOWN:
-        return {"args": LEFT_OUT.format(size=undo.size)} if with_args else {}
+    if (size := _size(undo)) > LARGEST_SHOWN:
+        return {"args": LEFT_OUT.format(size=size)} if with_args else {}
     try:
         args = {"args": open_undo(undo)["args"]} if with_args else {}
         return {**args, "error": _error_of(undo)}
     except (KeyMissing, SealBroken, CheckpointBroken) as error:
         return {"error": NOT_OPENED.format(why=error)}
+
+
+def _size(undo: Undo) -> int:
+    """As `with_words` brought it along."""
+    size: int = undo.__dict__["size"]
+    return size
 
 
 def _error_of(undo: Undo) -> str:

@@ -90,7 +90,7 @@ class SagaToldSerializer(SagaSerializer):
     unknown_writes_truncated = serializers.BooleanField()
     rounds = RoundSerializer(many=True)
     filed = FiledSerializer(allow_null=True)
-    context = serializers.DictField(required=False)
+    context = serializers.DictField(required=False)  # type: ignore[assignment]  # a field of this name, as DRF allows
 
     class Meta(SagaSerializer.Meta):
         fields: tuple[str, ...] = (

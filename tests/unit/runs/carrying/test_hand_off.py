@@ -312,7 +312,7 @@ def test_a_held_undo_is_made_once_when_it_is_approved(undoing: World) -> None:
     assert told_of(filed(run).id, with_words=False)["not_undone"][0]["approval"] == str(
         held.approval
     )
-    word(Approval.objects.get(id=held.approval), ApprovalStatus.APPROVED)
+    word(Approval.objects.get(kind="call"), ApprovalStatus.APPROVED)
     undoing.process("approved").carry()
     assert [it.get("undo_of") for it in undoing.vendor.rows[3:]] == [3, 1, 2]
     assert undos(run)[1] == ("readable", "done", 1)
