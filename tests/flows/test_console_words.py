@@ -212,7 +212,7 @@ def test_events_are_told_in_words(root: Client, fresh_db: FreshDatabase, run: Ru
 
 def test_the_form_of_an_agent_shows_examples_that_it_takes(root: Client) -> None:
     page = words(html(root, "agents/agent/add/"))
-    assert set(EXAMPLES) == {"channels", "tool_patterns", "guardrails", "hooks"}
+    assert set(EXAMPLES) == {"channels", "tool_patterns", "compensations", "guardrails", "hooks"}
     for name, (told, example) in EXAMPLES.items():
         CHECKS[name](example)
         assert f"{told} Example: {json.dumps(example)}" in page
