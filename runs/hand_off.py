@@ -41,15 +41,14 @@ TRIED = (SagaStatus.COMPENSATED, SagaStatus.PARTIAL, SagaStatus.HANDED_OFF)
 # A request runs out of time; what a failed run left does not. Nobody waits for it in a process meanwhile.
 EXPIRY = timedelta(days=3650)
 FLUSH = "SELECT liyagent_flush_events(%s, %s, %s, %s, %s, %s::text[], %s::text[])"
-# What a dead process left: its family's last end said where the saga stands, and nobody went on. Which of them are not
-# tried yet tells their status; the index holds those alone that are to be handed off.
+# What a dead process left: its family's last end said where the saga stands, and nobody went on. The index holds those
+# alone that are to be handed off. Runs are looked up one by one: an EXISTS might be answered by reading all that are open.
 DUE = """
-SELECT s.id, s.status = 'compensating' AND NOT EXISTS (
-        SELECT 1 FROM runs_run r WHERE r.id = s.compensating_run AND r.ended_at IS NULL)
+SELECT s.id, s.status = 'compensating'
     FROM sagas_saga s WHERE s.handed_off_at IS NULL AND s.handoff IN ('approval', 'ticket')
-        AND (s.status IN ('compensated', 'partial', 'handed_off') OR s.status = 'compensating' AND NOT EXISTS (
-            SELECT 1 FROM runs_run r WHERE r.id = s.compensating_run AND r.ended_at IS NULL))
-        AND NOT EXISTS (SELECT 1 FROM runs_run t WHERE t.correlation_id = s.id AND t.loop = 'handoff' AND t.ended_at IS NULL)
+        AND (s.status IN ('compensated', 'partial', 'handed_off') OR s.status = 'compensating'
+            AND (SELECT r.ended_at FROM runs_run r WHERE r.id = s.compensating_run) IS NOT NULL)
+        AND (SELECT t.ended_at IS NULL FROM runs_run t WHERE t.correlation_id = s.id AND t.loop = 'handoff') IS NOT TRUE
     ORDER BY s.changed_at LIMIT %s
 """
 JUDGE = "SELECT liyagent_judge_saga(%s)"
