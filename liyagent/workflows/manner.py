@@ -84,7 +84,9 @@ class WorkflowManner(Manner):
         if undo is None:
             return None
         own, scope = f"steps.{asked.step.id}.output", self._course.scope()
-        return declare(undo, server=call.server, own=own, scope=scope)
+        # Here a tool's name is the whole of it, as the schema says: nothing in it names a server.
+        named = {"server": call.server, **undo}
+        return declare(named, server=call.server, own=own, scope=scope)
 
     def _ask_person(self, scope: RunScope, call: Call, row: MarkedCall | None) -> Outcome:
         return ask_person(scope, call, row, expires_in=self._step().step.timeout_seconds)
