@@ -327,7 +327,7 @@ STOP_HEADS = ("Run", "Agent", "Status", "Started", "Steps")
 
 def _what_it_is(run: Run) -> SafeString:
     if is_undo_run(run):
-        return format_html('<span class="liy-age">{}</span>', "undoes what its run did")
+        return format_html('<span class="liy-age liy-wrap">{}</span>', "undoes what its run did")
     if not run.workflow:
         return format_html("{}", "")
     what = "workflow" if run.loop == ROOT_LOOP else "a branch of workflow"
@@ -349,13 +349,14 @@ def wait_told(wait: Wait, *, leads: bool) -> SafeString:
         return format_html(
             'waits for <a class="liy-link" href="{}">the run it handed work to</a>, {}', address, wait.run_status
         )  # fmt: skip
+    call = "the question of its workflow" if wait.is_question else wait.call
     if not leads:
-        return format_html('waits for a person: <span class="liy-wrap">{}</span>', cell(wait.call))
+        return format_html('waits for a person: <span class="liy-wrap">{}</span>', cell(call))
     address = reverse("admin:approvals_approval_change", args=[wait.approval])
     return format_html(
         'waits for a person: <a class="liy-link liy-wrap" href="{}">{}</a>',
         address,
-        cell(wait.call),
+        cell(call),
     )
 
 

@@ -20,6 +20,7 @@ class RunsConfig(AppConfig):
         import_module("runs.seal_rounds")
         import_module("runs.purging")
         import_module("runs.timeline")
+        import_module("runs.saga_timeline")
         undo = import_module("runs.undo_mind")
         import_module("runs.minds").MINDS[import_module("runs.undo_run").NAME] = undo.UndoMind
         ticket = import_module("runs.ticket_mind")

@@ -124,6 +124,8 @@ def _timeline(
 def summary_of(run: Run) -> str:
     """Say in a sentence how it stands, after how long and how much."""
     stands = STANDS.get(run.status, visible(run.status))
+    if run.status == "queued" and run.not_before is not None and run.not_before > shown_now():
+        stands = "It rests until a time, and holds no process"
     since = ((run.ended_at or shown_now()) - run.created_at).total_seconds()
     steps = f"{run.model_steps} step{'' if run.model_steps == 1 else 's'}"
     calls = f"{run.calls_made} call{'' if run.calls_made == 1 else 's'}"

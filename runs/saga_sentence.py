@@ -16,11 +16,16 @@ ON_PURPOSE = frozenset({"stopped", "rejected", "cap"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandedOff:
-    """Where the hand-off stands: in words (`told`), whether somebody has to act on it, and the page that shows it."""
+    """Where the hand-off stands: in words (`told`), what is to be done about it, "" for nothing, and the page that shows it."""
 
     told: str
-    is_open: bool = False
+    to_do: str = ""
     url: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody has to act on it."""
+        return bool(self.to_do)
 
 
 def beginning_of(saga: Saga, root: Run | None) -> str:
@@ -98,14 +103,16 @@ def to_do(
     if has["held"]:
         steps.append("Decide about what is held: approved, it is undone then.")
     if has["failed"]:
-        steps.append("See below why an undo failed, mend that, then compensate what is owed.")
+        steps.append("See below why an undo failed, mend that, and compensate what is owed.")
     if has["owed"]:
         kept = " It was kept on purpose." if saga.round == 0 and saga.cause in ON_PURPOSE else ""
         steps.append(f"Compensate what is owed, or close it if it is to stay.{kept}")
     if has["missing"]:
-        steps.append("Undo by hand what cannot be undone by itself; then close it.")
-    if handed is not None and handed.is_open:
-        steps.append("Then see to the hand-off.")
+        steps.append("Undo by hand what cannot be undone by itself.")
+    if handed is not None and handed.to_do:
+        steps.append(handed.to_do)
+    elif steps:
+        steps.append("Then close it with a reason, if anything of it is left.")
     return steps
 
 

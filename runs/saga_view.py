@@ -62,6 +62,12 @@ class ShownUndo:
         return place_of(Call(step=self.undo.step, index=self.undo.index))
 
     @property
+    def has_words(self) -> bool:
+        """Whether there is something to say of it."""
+        is_missing = self.undo.fate == UndoFate.MISSING
+        return is_missing or bool(self.undo.note or self.error or self.request or self.args)
+
+    @property
     def is_bad(self) -> bool:
         """Whether a person has to look."""
         return self.undo.fate in {UndoFate.FAILED, UndoFate.UNKNOWN, UndoFate.MISSING}
@@ -184,10 +190,10 @@ def _ticket(request: HttpRequest, saga: Saga) -> HandedOff:
     if ticket is None:
         return HandedOff(told=f"It was handed to people as ticket {cell(saga.handoff_id)}.")
     may_see = request.user.has_perm(VIEW_TICKET) or request.user.has_perm(WORK_ON_TICKETS)
-    state = ticket.state.replace("_", " ")
+    state, is_open = ticket.state.replace("_", " "), ticket.state in WORKED_ON
     return HandedOff(
         told=f"It was handed to people as ticket {ticket.number}, which is {state}.",
-        is_open=ticket.state in WORKED_ON,
+        to_do=f"Then resolve ticket {ticket.number}, and close this." if is_open else "",
         url=reverse("admin:tickets_ticket_change", args=[ticket.number]) if may_see else "",
     )
 
@@ -199,7 +205,10 @@ def _request(request: HttpRequest, saga: Saga) -> HandedOff:
     url = reverse("admin:approvals_approval_change", args=[approval.id]) if sees_requests(request.user) else ""  # fmt: skip
     if approval.status == ApprovalStatus.PENDING:
         told = "A person is asked whether it shall begin again, or be closed."
-        return HandedOff(told=told, is_open=True, url=url)
+        to_do = (
+            "Then decide whether it begins again: what is not undone by then is made a second time."
+        )
+        return HandedOff(told=told, to_do=to_do, url=url)
     again = begun_again(saga)
     begun = f", and it began again as run {again.id}" if again is not None else ""
     told = decision_told(approval)

@@ -240,8 +240,11 @@ class SagaAdmin(ReadOnlyAdmin):
         """How many came to what."""
         if not saga.counts:
             return format_html("{}", "-")
-        is_kept = saga.status in {SagaStatus.OPEN, SagaStatus.CLOSED}
-        told = [(number, *_told_as(name, is_kept=is_kept)) for name in FATES if (number := saga.counts.get(name))]  # fmt: skip
+        told = [
+            (number, *_told_as(name, saga.status))
+            for name in FATES
+            if (number := saga.counts.get(name))
+        ]
         return format_html_join(" ", "{}", ((pill(f"{number} {words}", kind),) for number, words, kind in told))  # fmt: skip
 
     @admin.display(description="hand-off")
@@ -355,5 +358,9 @@ def around(request: HttpRequest, saga: Saga) -> list[tuple[str, str]]:
     return found
 
 
-def _told_as(fate: str, *, is_kept: bool) -> tuple[str, str]:
-    return ("kept", QUIET) if is_kept and fate == UndoFate.OWED else (SHORT[fate], FATES[fate][1])
+def _told_as(fate: str, status: str) -> tuple[str, str]:
+    if fate == UndoFate.OWED and status == SagaStatus.OPEN:
+        return "can be undone", QUIET
+    if fate == UndoFate.OWED and status == SagaStatus.CLOSED:
+        return "kept", QUIET
+    return SHORT[fate], FATES[fate][1]

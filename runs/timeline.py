@@ -13,6 +13,7 @@ from liyagent.gateway.outcome import Fate
 from missions.places import behind, place_of, read_numbered, read_place
 from missions.timeline import Entry, Source, register
 from runs.models import ROOT_LOOP, Call, Run
+from runs.undo_run import is_undo_run
 from runs.unknown import UNKNOWN
 from runs.unsettled import UNSETTLED
 
@@ -20,6 +21,7 @@ VIEW_CALL = "runs.view_call"
 FACTS = (
     "id", "correlation_id", "parent_id", "loop", "agent_key", "agent_version", "entry", "started_by", "request_id", "status",
     "error", "attempt", "losses", "model_steps", "calls_made", "created_at", "ended_at", "continues",
+    "workflow",
 )  # fmt: skip
 CALL_FACTS = (
     "id", "run_id", "step", "index", "server", "tool", "fate", "step_key", "marked_at", "approval_id",
@@ -81,7 +83,13 @@ def _next(state: Q, place: tuple[datetime, int] | None) -> list[Call]:
 
 def _run_entry(run: Run) -> Entry:
     what = f"agent {run.agent_key} was asked by {run.entry}"
-    if run.loop != ROOT_LOOP:
+    if is_undo_run(run):
+        what = f"what run {run.correlation_id} did is undone, the newest first"
+    elif run.workflow and run.loop != ROOT_LOOP:
+        what = f"a branch of workflow {run.workflow} began"
+    elif run.workflow:
+        what = f"workflow {run.workflow} of agent {run.agent_key} was started by {run.entry}"
+    elif run.loop != ROOT_LOOP:
         what = f"agent {run.agent_key} was handed work"
     elif run.continues:
         what = f"agent {run.agent_key} was asked to go on from run {run.continues}"
@@ -95,6 +103,7 @@ def _run_entry(run: Run) -> Entry:
         url=reverse("run-one", args=[run.id]),
         facts={
             "agent": run.agent_key,
+            "workflow": run.workflow,
             "version": run.agent_version,
             "entry": run.entry,
             "status": run.status,

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.db.models import OuterRef, QuerySet, Subquery
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from liyagent.access.permissions import VIEW_RUN
 from liyagent.agents.admin import AgentAdmin
 from liyagent.agents.models import Agent
 from liyagent.approvals.models import Approval
 from liyagent.console.request_page import RequestWithRunAdmin
 from liyagent.console.run_page import RunWithStepsAdmin
 from liyagent.core.moments import when
+from liyagent.workflows.api import VIEW as VIEW_WORKFLOW
 from runs.models import Run
 
 admin.site.unregister((Agent, Approval, Run))
@@ -29,6 +32,7 @@ class AgentWithRunsAdmin(AgentAdmin):
     """Agents, with when each was run last."""
 
     list_display = (*AgentAdmin.list_display, "last_run")
+    change_form_outer_before_template = "admin/agents/agent/around.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Bring the newest run along: one look into the index of runs by agent for each row."""
@@ -39,13 +43,40 @@ class AgentWithRunsAdmin(AgentAdmin):
 
     @admin.display(description="last run")
     def last_run(self, agent: Any) -> SafeString:
-        """When it was started last; leads to its runs."""
+        """When it was started last; leads to its runs, and to what of them can be undone."""
         if agent.ran_at is None:
             return format_html("{}", "never")
-        address = reverse("admin:runs_run_changelist")
-        return format_html(
-            '{} <a class="liy-link" href="{}?agent_key={}">its runs</a>',
-            when(agent.ran_at),
-            address,
-            agent.key,
+        runs, sagas = (
+            f"{reverse(it)}?agent_key={agent.key}"
+            for it in ("admin:runs_run_changelist", "admin:sagas_saga_changelist")
         )
+        return format_html(
+            '{} <a class="liy-link" href="{}">its runs</a>, <a class="liy-link" href="{}">sagas</a>',
+            when(agent.ran_at),
+            runs,
+            sagas,
+        )
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Show above the form what belongs to the agent."""
+        agent = self.get_object(request, object_id)
+        around = around_agent(request, agent) if agent is not None else []
+        shown: HttpResponse = super().change_view(
+            request, object_id, form_url, {"around": around, **(extra_context or {})}
+        )
+        return shown
+
+
+def around_agent(request: HttpRequest, agent: Agent) -> list[tuple[str, str]]:
+    """Return addresses of what belongs to an agent, each with its name, as far as the user may follow."""
+    user, found = request.user, []
+    if user.has_perm(VIEW_RUN):
+        asked = urlencode({"agent_key": agent.key})
+        found.append((f"{reverse('admin:runs_run_changelist')}?{asked}", "Its runs"))
+        found.append((f"{reverse('admin:sagas_saga_changelist')}?{asked}", "Its sagas: what can be undone of them"))  # fmt: skip
+    if user.has_perm(VIEW_WORKFLOW):
+        address = reverse("admin:workflows_workflow_changelist")
+        found.append((f"{address}?{urlencode({'q': agent.key})}", "Its workflows"))
+    return found

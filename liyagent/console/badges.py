@@ -19,6 +19,7 @@ from liyagent.gateway.models import Tool, ToolServer
 from liyagent.jobs.sources.models import Source
 from liyagent.tickets.models import Ticket, TicketState
 from runs.unknown import unknown_calls
+from sagas.needing import needing_a_person
 
 KEPT_SECONDS = 5
 MOST_COUNTED = 999
@@ -39,6 +40,7 @@ COUNTED: Mapping[str, Callable[[], QuerySet[Any]]] = {
     "unknown": unknown_calls,
     "pending": open_requests,
     "open_tickets": lambda: Ticket.objects.filter(state=TicketState.OPEN),
+    "sagas": needing_a_person,
     "contained": lambda: Agent.objects.filter(is_contained=True),
     "unreadable": lambda: ToolServer.objects.filter(is_enabled=True).exclude(catalogue_error=""),
     "to_approve": unapproved_tools,

@@ -41,6 +41,7 @@ def add_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
     if user.has_perm("runs.view_run"):
         board |= _runs()
         board["letters"] = _letters()
+        board["sagas"] = _sagas()
     if user.has_perm("runs.view_call"):
         board["doubt"] = _doubt()
     if user.has_perm("approvals.view_approval"):
@@ -124,6 +125,12 @@ def _approvals() -> dict[str, Any]:
         "age": pill(span(waited.total_seconds()), WARN if waited > LONG_UNDECIDED else QUIET),
         "expires": expiry_of(oldest),
     }
+
+
+def _sagas() -> dict[str, Any]:
+    number = badges().get("sagas", 0)
+    address = reverse("admin:sagas_saga_changelist")
+    return {"number": shown(number), "has_any": bool(number), "url": f"{address}?status=needs"}
 
 
 def _letters() -> dict[str, Any]:

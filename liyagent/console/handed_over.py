@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from liyagent.access.permissions import OPERATE, VIEW_RUN
 from liyagent.approvals.models import Approval
+from liyagent.core.tables import cell
 from liyagent.tickets.pages import shown_sections
 from runs.models import Run
 from runs.saga_sentence import beginning_of, counted
@@ -19,17 +20,17 @@ from sagas.models import Saga
 
 MOST_LEFT = 50
 # Told above, from the rows as they stand now.
-ELSEWHERE = frozenset({"not_undone", "writes_of_unknown_outcome", "undos", "counted", "run"})
+ELSEWHERE = frozenset(
+    {"not_undone", "writes_of_unknown_outcome", "undos", "counted", "run", "workflow", "version"}
+)
+MOST_ATTEMPTS = 100
 NAMES = {
     "error": "Why it ended",
     "failed_step": "Where it failed",
     "input": "Its input",
     "vars": "Its variables",
-    "attempts": "What each step came to",
     "task": "Its task",
     "history": "What was said before",
-    "workflow": "Workflow",
-    "version": "Version",
 }
 
 
@@ -53,6 +54,7 @@ def handed_over(
         "may_compensate": sees and user.has_perm(OPERATE) and may_be_compensated(saga),
         "compensate": reverse("admin:sagas_saga_compensate", args=[saga.id]),
         "sections": _sections(args),
+        "attempts": _attempts(args),
     }
 
 
@@ -63,6 +65,20 @@ def _page(saga: Saga) -> str:
 def _sections(args: dict[str, Any] | None) -> list[dict[str, Any]]:
     if args is None:
         return []
-    body = {name: value for name, value in args.items() if name not in ELSEWHERE}
+    has_table = bool(_attempts(args))
+    body = {
+        name: value
+        for name, value in args.items()
+        if name not in ELSEWHERE and not (has_table and name == "attempts")
+    }
     shown = shown_sections(body)
     return [{**it, "name": NAMES.get(it["name"], it["name"])} for it in shown]
+
+
+def _attempts(args: dict[str, Any] | None) -> list[dict[str, str]]:
+    """The last hundred tries of its steps, as lines; nothing where what was filed is no such list."""
+    found = args.get("attempts") if args is not None else None
+    if not isinstance(found, list) or not all(isinstance(it, dict) for it in found):
+        return []
+    names = ("step", "attempt", "came", "error")
+    return [{name: cell(it.get(name)) for name in names} for it in found[-MOST_ATTEMPTS:]]

@@ -22,6 +22,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Playground", "science", "console-playground", "agents.operate", ""),
             ("Approvals", "approval_delegation", "admin:approvals_approval_changelist", "approvals.view_approval", "pending"),
             ("Tickets", "confirmation_number", "admin:tickets_ticket_changelist", "tickets.view_ticket", "open_tickets"),
+            ("Sagas", "undo", "admin:sagas_saga_changelist", "runs.view_run", "sagas"),
             ("In doubt", "help", "admin:runs_call_changelist", "runs.view_call", "unknown"),
             ("Arrivals", "inbox", "admin:entry_arrival_changelist", "runs.view_run", ""),
             ("Deliveries", "outbox", "admin:entry_delivery_changelist", "runs.view_run", "given_up"),

@@ -83,6 +83,22 @@ UNION ALL SELECT 'late_looks_overdue', {NONE}, count(*)::float FROM (
     SELECT 1 FROM runs_call c WHERE c.late_look_at < liyagent_now() - interval '5 minutes'
     ORDER BY c.late_look_at LIMIT {MOST_COUNTED}) AS it
 """  # noqa: S608 - constants
+# What a person has to look after, as `sagas.needing` has it: its index holds what was left alone.
+SAGAS = f"""
+WITH newest AS MATERIALIZED (
+    SELECT s.id, s.status, s.handoff, s.changed_at FROM sagas_saga s WHERE s.status IN ('partial', 'handed_off')
+    ORDER BY s.created_at DESC, s.id DESC LIMIT {MOST_COUNTED}),
+needing AS MATERIALIZED (
+    SELECT n.status, n.changed_at FROM newest n WHERE NOT (n.status = 'handed_off' AND n.handoff IN ('', 'none'))
+        AND NOT EXISTS (SELECT 1 FROM approvals_approval a
+            WHERE a.run_id = n.id AND a.kind = 'saga' AND a.status IN ('approved', 'consumed'))
+        AND NOT EXISTS (SELECT 1 FROM tickets_ticket t
+            WHERE t.source_kind = 'saga' AND t.source_id = n.id::text AND t.state IN ('resolved', 'closed')))
+SELECT 'sagas_left', ARRAY['partial'], count(*) FILTER (WHERE status = 'partial')::float FROM needing
+UNION ALL SELECT 'sagas_left', ARRAY['handed_off'], count(*) FILTER (WHERE status = 'handed_off')::float FROM needing
+UNION ALL SELECT 'saga_left_oldest_seconds', {NONE},
+    coalesce(extract(epoch FROM liyagent_now() - min(changed_at)), 0)::float FROM needing
+"""  # noqa: S608 - constants
 HOLDERS = f"""
 WITH RECURSIVE held(holder) AS (
     (SELECT r.holder FROM runs_run r WHERE r.status = 'running' ORDER BY r.holder LIMIT 1)
@@ -137,4 +153,4 @@ UNION ALL SELECT 'approval_notice_oldest_seconds', {NONE},
         WHERE n.state = 'pending' AND n.failures > 0 ORDER BY n.created_at LIMIT 1)), 0)::float
 """  # noqa: S608 - constants
 
-QUESTIONS = (RUNS, QUEUE, RUNNING, WRITES, HOLDERS, CONFIGURATION)
+QUESTIONS = (RUNS, QUEUE, RUNNING, WRITES, SAGAS, HOLDERS, CONFIGURATION)

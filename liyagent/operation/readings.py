@@ -61,6 +61,13 @@ READINGS: Mapping[str, Reading] = {
     "late_looks_overdue": Reading(
         told="Writes of unknown outcome whose late look is due for more than five minutes; 10,000 at most."
     ),
+    "sagas_left": Reading(
+        told="Sagas that need a person, by status: partial (not all is undone), handed_off (nothing is, and its request or ticket is open); of the newest 10,000.",
+        labels=("status",),
+    ),
+    "saga_left_oldest_seconds": Reading(
+        told="Seconds since something changed last of the saga that has needed a person longest; 0 where none does."
+    ),
     "holders": Reading(
         told="Lives of processes: alive, draining, or lapsed (silent for a lease; forgotten after a day).",
         labels=("state",),

@@ -23,7 +23,7 @@ GROUPED = re.compile(r"\bby \(([^)]*)\)")
 KNOWN = {**metrics.KNOWN, **scrape.KNOWN}
 UNITS = ("_seconds", "_total")
 PLURAL = re.compile(
-    r"runs|roots|notices|holders|writes|looks|agents|servers|tools|events|jobs|streams|slots|statements$|_up$|_contained$|_stopped$|heads_held$"
+    r"runs|sagas|roots|notices|holders|writes|looks|agents|servers|tools|events|jobs|streams|slots|statements$|_up$|_contained$|_stopped$|heads_held$"
 )
 SEVERITIES = {"critical", "warning", "info"}
 # What Prometheus gives every series, or a histogram its buckets.

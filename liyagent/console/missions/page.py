@@ -34,6 +34,7 @@ PAGES: Mapping[str, tuple[str, str]] = {
     "audit": ("admin:audit_auditrow_change", "id"),
     "jobs": ("admin:jobs_job_change", "job"),
     "tickets": ("admin:tickets_ticket_change", "ticket"),
+    "sagas": ("admin:sagas_saga_change", "saga"),
 }
 WORDS: Mapping[str, str] = {
     "runs": "Runs",
@@ -44,6 +45,7 @@ WORDS: Mapping[str, str] = {
     "arrivals": "Arrivals",
     "jobs": "Jobs",
     "tickets": "Tickets",
+    "sagas": "Sagas",
 }
 
 
