@@ -17,7 +17,7 @@ from liyagent.core.paging import next_link
 from runs.close_saga import close_saga
 from runs.compensate import compensate_run
 from runs.saga_page import saga_of, saga_told
-from runs.sagas_serializers import CloseInput, CompensateInput, SagaToldSerializer
+from runs.sagas_serializers import CompensateInput, SagaCloseInput, SagaToldSerializer
 from sagas.api import PAGES
 from sagas.serializers import SagaSerializer
 
@@ -69,10 +69,10 @@ class SagaClose(GuardedView):
 
     needs = {"POST": (OPERATE,)}
 
-    @extend_schema(request=CloseInput, responses=SagaSerializer)
+    @extend_schema(request=SagaCloseInput, responses=SagaSerializer)
     def post(self, request: Request, run_id: UUID) -> Response:
         """Close a saga, and say why."""
-        given = CloseInput(data=request.data)
+        given = SagaCloseInput(data=request.data)
         given.is_valid(raise_exception=True)
         saga = close_saga(
             run_id=run_id,

@@ -17,7 +17,7 @@ class CompensateInput(StrictSerializer):
     reason = Words(required=False, allow_blank=True, max_length=LONGEST_REASON)
 
 
-class CloseInput(StrictSerializer):
+class SagaCloseInput(StrictSerializer):
     """Why nothing more is undone: one line, kept with the saga and in the audit log."""
 
     reason = Words(max_length=LONGEST_REASON)

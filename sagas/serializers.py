@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from sagas.models import Saga
+from sagas.models import Saga, SagaStatus
 
 LISTED = (
     "run_id", "agent", "workflow", "mission", "status", "cause", "failed_step", "registered", "round", "compensating_run",
@@ -24,6 +24,7 @@ class SagaSerializer(serializers.ModelSerializer[Saga]):
 
     run_id = serializers.UUIDField(source="id")
     agent = serializers.CharField(source="agent_key")
+    status = serializers.CharField(help_text=", ".join(SagaStatus.values))
 
     class Meta:
         model = Saga
