@@ -187,18 +187,19 @@ def _undos(kind: RunKind, facts: Facts) -> list[str]:
 
 
 def _order(facts: Facts) -> list[str]:
-    """Within a round the newest is undone first, by the vendors' own clock, and nothing before the last write."""
+    """Within a round the newest is undone first, by the vendors' own clock, and nothing before the last write.
+
+    What came to be unknown may have left a frozen process long after.
+    """
     broken = []
+    known = [it for it in facts.calls if it["fate"] == "done" and it["step_key"] in facts.received]
     orders = {it["key"]: it["order"] for it in facts.undos}
-    written = [facts.received[it["step_key"]] for it in facts.calls
-               if it["step_key"] not in orders and it["step_key"] in facts.received]  # fmt: skip
+    written = [facts.received[it["step_key"]] for it in known if it["step_key"] not in orders]
     for one in facts.rounds:
         sent = sorted(
             (facts.received[it["step_key"]], orders[it["step_key"]])
-            for it in facts.calls
-            if it["run_id"] == one["id"]
-            and it["step_key"] in orders
-            and it["step_key"] in facts.received
+            for it in known
+            if it["run_id"] == one["id"] and it["step_key"] in orders
         )
         made = [order for _, order in sent]
         if made != sorted(made, reverse=True):
