@@ -18,7 +18,7 @@ from runs.saga_told import context_of, told_of_undo, with_words
 from runs.start import Started, start_run
 from runs.unknown import unknown_calls
 from sagas.errors import Compensating, SagaClosed
-from sagas.models import Handoff, Saga, SagaStatus, Undo, UndoFate
+from sagas.models import Saga, SagaStatus, Undo, UndoFate
 
 # How what is no agent's run is begun again, by what it is: filled in by the rooms above. Takes `key`, `given` (the input) and,
 # as `start_run`, `entry`, `started_by`, `mission`, `request_id`, `run_id` and `told`; returns `Started`.
@@ -57,14 +57,14 @@ def beside_saga(approval: Approval) -> dict[str, Any]:
 
 def begun_again(saga: Saga) -> Run | None:
     """Return the run that began again on the request that was filed for it, None where none did."""
-    if saga.handoff != Handoff.APPROVAL or not saga.handoff_id:
+    if saga.request is None:
         return None
-    return Run.objects.defer("seal").filter(id=_run_id(UUID(saga.handoff_id))).first()
+    return Run.objects.defer("seal").filter(id=_run_id(saga.request)).first()
 
 
 def _open_saga(approval: Approval) -> Saga:
     saga = Saga.objects.select_for_update().filter(id=approval.run_id).first()
-    if saga is None or saga.handoff_id != str(approval.id):
+    if saga is None or saga.request != approval.id:
         raise CheckpointBroken("this request is not the one that was filed for its run")
     if saga.status == SagaStatus.CLOSED:
         raise SagaClosed(f"it was closed: {saga.closed_reason}", run=saga.id)

@@ -87,9 +87,9 @@ def _withdraw(saga_id: UUID, *, actor: str, reason: str) -> None:
 
 
 def _asked(saga_id: UUID) -> list[Approval]:
-    undos = Undo.objects.filter(saga_id=saga_id, fate=UndoFate.HELD).values_list("approval")
-    filed = Saga.objects.filter(id=saga_id, handoff=Handoff.APPROVAL).values_list("handoff_id")
-    ids = [it for (it,) in [*undos, *filed] if it]
+    held = Undo.objects.filter(saga_id=saga_id, fate=UndoFate.HELD).values_list("approval")
+    filed = [it.request for it in Saga.objects.filter(id=saga_id).defer("context")]
+    ids = [it for it in [*(row for (row,) in held), *filed] if it is not None]
     open_ones = Approval.objects.filter(id__in=ids, status=ApprovalStatus.PENDING)
     return list(open_ones.defer("sealed", "ceiling").order_by("id"))
 

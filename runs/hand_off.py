@@ -92,7 +92,9 @@ def hand_off_behind(run: Run, status: RunStatus) -> None:
     if not is_root and not is_undo_run(run) and run.loop != TICKET_LOOP:
         return
     try:
-        hand_off(run.correlation_id)
+        # Most of what fails had nothing to be undone: that is seen without a lock.
+        if Saga.objects.filter(id=run.correlation_id, handed_off_at=None).exists():
+            hand_off(run.correlation_id)
     except (LiyagentError, Error, InterfaceError):
         logger.warning("run %s is handed off by a sweep", run.correlation_id, exc_info=True)
 

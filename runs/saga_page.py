@@ -32,7 +32,7 @@ from runs.saga_told import (
 )
 from runs.undo_run import LOOP
 from sagas.errors import SagaUnknown
-from sagas.models import Handoff, Saga, Undo
+from sagas.models import Saga, Undo
 
 MOST_ROUNDS = 20
 LARGEST_ORDER = (1 << 31) - 1
@@ -117,7 +117,7 @@ def _rounds(saga: Saga) -> list[dict[str, Any]]:
 
 def _filed(saga: Saga) -> dict[str, Any] | None:
     """What was filed, and how that stands now: a request's status, a ticket's state, "" for one elsewhere."""
-    if not saga.handoff_id:
+    if saga.handed_off_at is None:
         return None
     again = begun_again(saga)
     return {
@@ -130,8 +130,8 @@ def _filed(saga: Saga) -> dict[str, Any] | None:
 
 
 def _stands(saga: Saga) -> str:
-    if saga.handoff == Handoff.APPROVAL:
-        request = Approval.objects.filter(id=saga.handoff_id).only("status").first()
+    if saga.request is not None:
+        request = Approval.objects.filter(id=saga.request).only("status").first()
         return request.status if request is not None else ""
     ticket = Ticket.objects.filter(source_kind="saga", source_id=str(saga.id)).only("state").first()
     return ticket.state if ticket is not None else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from django.db import models
 from django.db.models import Q
 
@@ -94,6 +96,16 @@ class Saga(models.Model):
 
     def __str__(self) -> str:
         return str(self.id)
+
+    @property
+    def request(self) -> UUID | None:
+        """The request that was filed for it, None where none was, or where its row names none."""
+        if self.handoff != Handoff.APPROVAL:
+            return None
+        try:
+            return UUID(self.handoff_id)
+        except ValueError:
+            return None
 
 
 class Undo(models.Model):
