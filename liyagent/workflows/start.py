@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from jsonschema import Draft202012Validator
-
 from liyagent.core.plain import NotStorable, to_plain
+from liyagent.gateway.misfit import first_misfit
 from liyagent.workflows.branches import NAME, PINNED
 from liyagent.workflows.errors import InputMisfit, WorkflowOff, WorkflowUnknown
 from liyagent.workflows.models import Workflow
 from runs.start import NOTHING, Plan, Started, start_run
 
 MOST_INPUT_BYTES = 1 << 20
-MOST_TOLD = 10
 
 
 def start_workflow(
@@ -69,15 +67,14 @@ def _checked(value: Any, definition: Mapping[str, Any]) -> Any:
     except NotStorable as error:
         raise InputMisfit(f"input cannot be kept: {error}") from error
     schema = definition.get("input")
-    if schema is None:
+    if not isinstance(schema, dict):
+        if schema is False:
+            raise InputMisfit("this workflow takes no input")
         return plain
-    found = sorted(Draft202012Validator(schema).iter_errors(plain), key=lambda it: it.json_path)
-    if found:
-        told = "; ".join(f"input{it.json_path[1:]}: {it.message[:200]}" for it in found[:3])
-        misfit = InputMisfit(told)
-        misfit.errors = [
-            {"field": f"input{it.json_path[1:]}", "detail": it.message[:300]}
-            for it in found[:MOST_TOLD]
-        ]
+    found = first_misfit(plain, schema)
+    if found is not None:
+        path = f"input.{found.path}" if found.path else "input"
+        misfit = InputMisfit(f"{path}: {found.reason}")
+        misfit.errors = [{"field": path, "detail": found.reason}]
         raise misfit
     return plain

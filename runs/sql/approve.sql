@@ -102,7 +102,7 @@ BEGIN
             status = CASE WHEN r.stop_requested OR r.wakes <> COALESCE(p_wakes, r.wakes) OR p_until IS NOT NULL
                 THEN 'queued' ELSE 'waiting' END,
             not_before = CASE WHEN r.stop_requested OR r.wakes <> COALESCE(p_wakes, r.wakes) THEN NULL ELSE p_until END
-        WHERE r.id = p_run AND r.attempt = p_attempt AND r.status = 'running' AND r.sequence = p_sequence - 1
+        WHERE r.id = p_run AND r.status = 'running' AND r.attempt = p_attempt AND r.sequence = p_sequence - 1
         RETURNING r.* INTO v;
     IF FOUND THEN
         PERFORM liyagent_flush_events(

@@ -73,8 +73,9 @@ CREATE FUNCTION liyagent_fork(
 ) RETURNS TABLE (stop boolean, config bigint, is_handed boolean) LANGUAGE plpgsql AS $$
 DECLARE v record; v_config bigint; v_child jsonb; v_index int := 0;
 BEGIN
-    SELECT r.stop_requested INTO v FROM runs_run r WHERE r.id = p_run AND r.attempt = p_attempt
-        AND r.status = 'running' AND r.sequence = p_sequence - 1 FOR NO KEY UPDATE;
+    SELECT r.stop_requested INTO v FROM runs_run r
+        WHERE r.id = p_run AND r.attempt = p_attempt AND r.status = 'running' AND r.sequence = p_sequence - 1
+        FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RETURN QUERY SELECT r.stop_requested, liyagent_config_version(), true FROM runs_run r
             WHERE r.id = p_run AND r.attempt = p_attempt AND r.sequence = p_sequence
@@ -82,7 +83,7 @@ BEGIN
         RETURN;
     END IF;
     v_config := liyagent_config_version();
-    IF v.stop_requested OR v_config <> p_config THEN
+    IF v_config <> p_config OR v.stop_requested THEN
         RETURN QUERY SELECT v.stop_requested, v_config, false;
         RETURN;
     END IF;

@@ -88,7 +88,7 @@ DELEGATION: tuple[Guard, ...] = (
     Guard(
         name="handed down: nothing of a child is unknown",
         file=STEP,
-        search="WHEN server = 'agents' THEN 'failed' ELSE",
+        search="WHEN server IN ('agents', 'workflow') THEN 'failed'\n                    ELSE",
         replace="ELSE",
         tests=(
             f"{ENDS}test_a_parent_that_fails_while_its_child_is_at_it_stops_the_child_and_leaves_nothing_unknown",

@@ -39,8 +39,8 @@ DOUBTS: tuple[Guard, ...] = (
     Guard(
         name="late look: a vendor that is away has said nothing",
         file="runs/late_look.py",
-        search="        return NOT_ASKED\n",
-        replace="        return NOT_FOUND\n",
+        search="        return NOT_ASKED, None\n",
+        replace="        return NOT_FOUND, None\n",
         tests=(
             f"{LATE}test_a_vendor_that_is_away_was_not_asked_and_is_asked_once_it_is_back",
             f"{LATE}test_a_vendor_that_is_away_for_a_day_is_asked_no_more_and_that_is_said",

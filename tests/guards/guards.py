@@ -14,6 +14,7 @@ from tests.guards.cron import CRON
 from tests.guards.delegation import DELEGATION
 from tests.guards.deliveries import DELIVERY_GUARDS
 from tests.guards.doubts import DOUBTS
+from tests.guards.engine import ENGINE_GUARDS
 from tests.guards.filing import FILING
 from tests.guards.guard import Guard
 from tests.guards.jobs import JOBS
@@ -486,4 +487,5 @@ END $$;
     *TOOL_GUARDS,
     *TICKETS,
     *WORKFLOW_DEFINITIONS,
+    *ENGINE_GUARDS,
 )

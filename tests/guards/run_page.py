@@ -49,8 +49,8 @@ RUN_PAGE_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="a marked call stands where it was marked",
         file="runs/run_timeline.py",
-        search="it.number > step and call.marked_at is not None and it.at > call.marked_at",
-        replace="it.number > step and call.marked_at is None",
+        search="        if it.number > step and is_behind and",
+        replace="        if it.number > step and not is_behind and",
         tests=(f"{TIMELINE}test_a_takeover_stands_behind_the_call_that_it_found_in_doubt",),
     ),
     Guard(

@@ -174,6 +174,22 @@ def test_a_branch_that_fails_fails_its_step_once_the_others_have_ended(works: Wo
     assert Saga.objects.get(id=run.id).status == "compensated"
 
 
+def test_a_branch_that_nobody_can_tell_of_is_not_taken_either(works: Works) -> None:
+    def breaks(called: str) -> None:
+        if called == "blind":
+            raise RuntimeError("reset by peer")
+
+    works.world.vendor.after_effect = breaks
+    branches = {"bad": [tool("x", "blind")]}
+    run = works.start({"id": "both", "type": "parallel", "branches": branches, "fallback": 1})
+    process = works.world.process()
+    process.carry()
+    for taken in process.take():
+        process.go_on(*taken)
+    run = process.carry()
+    assert (run.status, run.error) == ("failed", "workflow.unknown")
+
+
 def test_a_branch_that_dies_is_gone_on_with_and_its_parent_waits(works: Works) -> None:
     world = works.world
     run = works.start(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from liyagent.approvals.models import Approval
+from liyagent.workflows.errors import InputMisfit
 from liyagent.workflows.signal import send_signal
 from runs.keys import workflow_step_key
 from runs.models import Call, Run
@@ -139,3 +140,13 @@ def test_a_persons_word_is_waited_for(works: Works) -> None:
     run = works.world.process().carry()
     assert run.status == "waiting"
     assert Approval.objects.get().status == "pending"
+
+
+def test_an_input_that_does_not_fit_is_refused_with_its_path(works: Works) -> None:
+    schema = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+    works.save(tool("a", "look"), input=schema)
+    with pytest.raises(InputMisfit, match="title"):
+        works.begin(given={"title": 7})
+    with pytest.raises(InputMisfit, match="title"):
+        works.begin(given={})
+    assert not Run.objects.exists()

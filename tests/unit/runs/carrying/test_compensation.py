@@ -13,7 +13,8 @@ from liyagent.gateway.local import ToolFailed
 from runs.compensate import compensate_run
 from runs.errors import RunGoesOn
 from runs.go_on import GoingOn, continue_run
-from runs.models import Run
+from runs.keys import undo_key
+from runs.models import Call, Run
 from sagas.models import Saga, Undo
 from tests.unit.runs.carrying.conftest import Process, World, calls, says
 from tests.unit.runs.carrying.vendor import Killed, die_after_effect, die_before_effect
@@ -135,3 +136,24 @@ def test_who_goes_on_from_an_undone_run_is_told_what_is_not_there_any_more(
     told = undoing.model.asked[-1].messages[-2].text
     assert Run.objects.get(id=started.run_id).continues == run.id
     assert told.count("UNDONE since") == 2
+
+
+@pytest.mark.promise("SG-06")
+def test_an_undo_is_sent_under_its_own_key_however_often(
+    undoing: World, settings: Settings
+) -> None:
+    settings.LIYAGENT = replace(settings.LIYAGENT, undo_backoff_seconds=0)
+    run = fail(undoing, ("v/keyed", {"name": "a"}))
+    failures = iter([ToolFailed("locked"), ToolFailed("locked")])
+
+    def fails(_tool: str) -> None:
+        if (error := next(failures, None)) is not None:
+            raise error
+
+    undoing.vendor.before_effect = fails
+    undone(undoing)
+    undo = Undo.objects.get(saga_id=run.id)
+    assert (undo.fate, undo.tries) == ("done", 3)
+    assert undoing.vendor.rows[-1]["key"] == undo.key == undo_key(run_id=run.id, step=1, index=0)
+    made = Call.objects.filter(tool="keyed").exclude(run_id=run.id)
+    assert set(made.values_list("step_key", flat=True)) == {undo.key}

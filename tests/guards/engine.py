@@ -1,0 +1,165 @@
+"""The guards of workflows as they are carried, and of the run that undoes."""
+
+from __future__ import annotations
+
+from tests.guards.guard import Guard
+
+WORKFLOWS = "tests/unit/workflows/"
+MIND, WAITS, FAILURES = (f"{WORKFLOWS}test_{it}.py::" for it in ("mind", "waits", "failures"))
+UNDONE = "tests/unit/runs/carrying/test_compensation.py::"
+FAMILY = "tests/unit/runs/delegating/test_undone.py::"
+SAGA, APPROVE, DELEGATE = "sagas/sql/saga.sql", "runs/sql/approve.sql", "runs/sql/delegate.sql"
+
+ENGINE_GUARDS: tuple[Guard, ...] = (
+    Guard(
+        name="a loop back to a step has a key of its own",
+        file="liyagent/workflows/scope.py",
+        search="            steps_executed=asked.number,\n",
+        replace="            steps_executed=0,\n",
+        tests=(f"{MIND}test_a_steps_key_is_of_its_run_its_step_and_how_many_were_executed",),
+    ),
+    Guard(
+        name="what nobody can tell of is no failure to take",
+        file="liyagent/workflows/course.py",
+        search="        if result.came not in {Came.UNKNOWN, Came.HELD}:\n",
+        replace="        if result.came is not Came.HELD:\n",
+        tests=(f"{FAILURES}test_what_nobody_can_tell_of_is_neither_tried_again_nor_taken",),
+    ),
+    Guard(
+        name="a loop meets its cap",
+        file="liyagent/workflows/course.py",
+        search="            elif self.executed >= self.definition.most_steps:\n",
+        replace="            elif self.executed >= self.definition.most_steps + 3:\n",
+        tests=(f"{FAILURES}test_a_loop_without_an_end_meets_its_cap",),
+    ),
+    Guard(
+        name="a signal is taken by one step",
+        file="liyagent/workflows/take_signal.py",
+        search=" AND s.taken_by IS NULL\n",
+        replace="\n",
+        tests=(f"{WAITS}test_a_signal_that_came_before_is_there_when_it_is_waited_for",),
+    ),
+    Guard(
+        name="a word that nobody said is asked for anew",
+        file="liyagent/workflows/ask_person.py",
+        search="        if why:\n",
+        replace="        if False:\n",
+        tests=(f"{WAITS}test_a_word_that_was_no_persons_is_asked_for_anew",),
+    ),
+    Guard(
+        name="a branch that nobody can tell of leaves its step unknown",
+        file="liyagent/workflows/branches.py",
+        search="        return Outcome(fate=Fate.UNKNOWN if is_unknown else Fate.FAILED, error=told)\n",
+        replace="        return Outcome(fate=Fate.FAILED, error=told)\n",
+        tests=(f"{FAILURES}test_a_branch_that_nobody_can_tell_of_is_not_taken_either",),
+    ),
+    Guard(
+        name="a Stop of a family waits for its branches",
+        file="liyagent/workflows/manner.py",
+        search="    below = frozenset({PARALLEL})\n",
+        replace="",
+        tests=(f"{WAITS}test_branches_all_end_before_their_family_does",),
+    ),
+    Guard(
+        name="no branch is started by an attempt that is out",
+        file=DELEGATE,
+        search="        WHERE r.id = p_run AND r.attempt = p_attempt AND r.status = 'running' AND r.sequence = p_sequence - 1\n        FOR NO KEY UPDATE;",
+        replace="        WHERE r.id = p_run AND r.status = 'running' AND r.sequence = p_sequence - 1\n        FOR NO KEY UPDATE;",
+        tests=(
+            f"{WAITS}test_an_attempt_that_is_out_starts_no_branch_and_puts_nobody_to_rest[fork]",
+        ),
+    ),
+    Guard(
+        name="no run is put to rest by an attempt that is out",
+        file=APPROVE,
+        search="        WHERE r.id = p_run AND r.status = 'running' AND r.attempt = p_attempt AND r.sequence",
+        replace="        WHERE r.id = p_run AND r.status = 'running' AND r.sequence",
+        tests=(
+            f"{WAITS}test_an_attempt_that_is_out_starts_no_branch_and_puts_nobody_to_rest[rest]",
+        ),
+    ),
+    Guard(
+        name="a stop is not slept through",
+        file=APPROVE,
+        search="            not_before = CASE WHEN r.stop_requested OR r.wakes",
+        replace="            not_before = CASE WHEN r.wakes",
+        tests=(f"{WAITS}test_one_that_is_stopped_as_it_goes_to_rest_is_up_at_once",),
+    ),
+    Guard(
+        name="who rests until a time is woken before it",
+        file=APPROVE,
+        search="            not_before = CASE r.status WHEN 'queued' THEN NULL ELSE r.not_before END\n",
+        replace="            not_before = r.not_before\n",
+        tests=(f"{WAITS}test_a_signal_ends_a_wait_that_has_a_time_too",),
+    ),
+    Guard(
+        name="undone is the newest first",
+        file="runs/undo_mind.py",
+        search='AND \\"order\\" < %s ORDER BY \\"order\\" DESC LIMIT 1"',
+        replace='AND \\"order\\" < %s ORDER BY \\"order\\" LIMIT 1"',
+        tests=(f"{UNDONE}test_a_failed_run_is_undone_newest_first",),
+    ),
+    Guard(
+        name="an undo that fails is tried three times",
+        file="runs/undo_mind.py",
+        search="MOST_TRIES = 3\n",
+        replace="MOST_TRIES = 2\n",
+        tests=(f"{UNDONE}test_one_that_fails_is_tried_three_times_and_the_older_ones_are_made",),
+    ),
+    Guard(
+        name="an undo is sent under the key of its write",
+        file="runs/undo_mind.py",
+        search="        self.keys[call.index] = self.checkpoint.undo_key\n        return",
+        replace="        self.keys[call.index] = __import__('secrets').token_hex(32)\n        return",
+        tests=(f"{UNDONE}test_an_undo_is_sent_under_its_own_key_however_often",),
+    ),
+    Guard(
+        name="nothing undoes an undo",
+        file="runs/scope.py",
+        search="        if self.checkpoint.undo_key:\n            return None\n",
+        replace="",
+        tests=(f"{UNDONE}test_a_failed_run_is_undone_newest_first",),
+    ),
+    Guard(
+        name="a write of unknown outcome keeps a saga from being compensated",
+        file=SAGA,
+        search="WHEN v_done = v_all AND NOT liyagent_has_unknown(p_saga) THEN",
+        replace="WHEN v_done = v_all THEN",
+        tests=(f"{FAILURES}test_what_nobody_can_tell_of_is_neither_tried_again_nor_taken",),
+    ),
+    Guard(
+        name="an undo that cannot be resolved is shown as missing",
+        file=SAGA,
+        search="CASE WHEN p_undo->>'missing' = '' THEN 'owed' ELSE 'missing' END",
+        replace="'owed'",
+        tests=(f"{FAILURES}test_an_undo_that_reads_what_is_not_there_is_shown_as_missing_at_once",),
+    ),
+    Guard(
+        name="a run that answered keeps what it did",
+        file=SAGA,
+        search="    IF p_run = p_saga AND p_status = 'answered' THEN\n",
+        replace="    IF p_status = 'never' THEN\n",
+        tests=(f"{UNDONE}test_a_run_that_answers_keeps_what_it_did",),
+    ),
+    Guard(
+        name="an undo passes the gates of the agent that wrote",
+        file="runs/undo_mind.py",
+        search='        acting = kept["agent"] if kept["agent"] != own or kept["chain"] else ""\n',
+        replace='        acting = "" if own or kept["chain"] else kept["agent"]\n',
+        tests=(f"{FAMILY}test_each_undo_passes_the_gates_of_the_agent_that_wrote",),
+    ),
+    Guard(
+        name="what was asked of a person is kept by keep",
+        file="runs/failed_saga.py",
+        search='    keeps = cause in BY_WORD and on_failure.get("on_stop") == "keep"\n',
+        replace="    keeps = False\n",
+        tests=(f"{WAITS}test_a_person_who_says_no_ends_it_and_what_it_did_is_undone_unless_kept",),
+    ),
+    Guard(
+        name="who goes on from a run is told what of it was undone",
+        file="runs/so_far.py",
+        search="            f\"{UNDONE if (it.step, it.index) in undone else ''}\"\n",
+        replace="            f\"{UNDONE if not undone else ''}\"\n",
+        tests=(f"{UNDONE}test_who_goes_on_from_an_undone_run_is_told_what_is_not_there_any_more",),
+    ),
+)
