@@ -10,7 +10,7 @@ CUTS ?=
 JSON ?=
 export FULL CUTS JSON
 # So many kill trials are part of the tests; LIYAGENT_KILL_TRIALS= plays none.
-LIYAGENT_KILL_TRIALS ?= 12
+LIYAGENT_KILL_TRIALS ?= 13
 test promises: export LIYAGENT_KILL_TRIALS := $(LIYAGENT_KILL_TRIALS)
 # Our modules are compiled once, and not again by each of the processes that the checks start.
 unexport PYTHONDONTWRITEBYTECODE
