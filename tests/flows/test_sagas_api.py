@@ -153,3 +153,21 @@ def test_what_is_not_there_or_not_theirs_is_refused(undoing: World, olga: Api, r
     assert nobody.get(f"/api/sagas/{lonely.id}").status == 403
     assert nobody.get("/api/agents/triage/sagas").status == 403
     assert (Saga.objects.count(), Undo.objects.count()) == (0, 0)
+
+
+@pytest.mark.promise("SG-09")
+def test_who_decides_is_told_first_what_would_be_made_a_second_time(stubborn: World) -> None:
+    run = fail(stubborn, *TWO)
+    undone(stubborn)
+    kim = api_of(make_user("kim", "approvals.view_approval", "approvals.decide"))
+    (listed,) = kim.get("/api/approvals?kind=saga").data["approvals"]
+    assert (listed["run_id"], listed["policies_changed"]) == (str(run.id), False)
+    told = kim.get(f"/api/approvals/{listed['id']}").data
+    assert [(it["write"], it["fate"], it["tries"]) for it in told["not_undone"]] == [
+        ("v/blind", "failed", 3)
+    ]
+    assert next(iter(told["arguments"])) == "not_undone"
+    decision = {"reason": "seen", "digest": told["digest"]}
+    answer = kim.post(f"/api/approvals/{listed['id']}/approve", decision)
+    assert (answer.status, answer.data["status"]) == (200, "consumed")
+    assert Run.objects.filter(loop="root").count() == 2

@@ -11,6 +11,10 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
+from events.checking import Asked
+from events.content import content_of
+from events.kinds import misfit
+from events.verify_chains import findings_of, verdicts
 from liyagent.agents.models import Agent
 from liyagent.approvals.decide import decide
 from liyagent.approvals.errors import AlreadyDecided
@@ -354,3 +358,20 @@ def _second_time(act: Any) -> Any:
         refresh(self, *args, **known)
 
     return counted
+
+
+@pytest.mark.promise("SG-12")
+@pytest.mark.parametrize("way", ["approval", "ticket"])
+def test_the_chain_of_a_run_that_was_handed_off_and_decided_is_whole(
+    undoing: World, settings: Settings, way: str
+) -> None:
+    settings.LIYAGENT = replace(settings.LIYAGENT, saga_handoff=way)
+    let_decide("kim")
+    run = fail(undoing, *TWO)
+    undone(undoing)
+    if way == "approval":
+        word(filed(run), ApprovalStatus.REJECTED, reason="not again")
+    (verdict,) = verdicts(Asked())
+    assert list(findings_of(verdict)) == []
+    told = [it for it in undoing.events(run) if it.kind == "saga.handoff"]
+    assert [misfit(it.kind, content_of(it.content)) for it in told] == [""]
