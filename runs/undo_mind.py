@@ -13,7 +13,7 @@ from liyagent.providers.types import Finish, ModelAnswer, ToolCall
 from runs import hot
 from runs.attempt import Attempt
 from runs.authority import AgentNow, agent_now, refusal_of
-from runs.checkpoint import stored_rows
+from runs.checkpoint import Checkpoint, stored_rows
 from runs.conversation import Pending, messages_of
 from runs.delegate import come_back
 from runs.ending import Ending, failed
@@ -58,6 +58,13 @@ FATES = {
 class UndoScope(RunScope):
     """Calls that undo: keyed from the run and the step that they undo, and never undone themselves."""
 
+    def __init__(
+        self, checkpoint: Checkpoint, manner: UndoManner, *, step: int, step_ids: list[str]
+    ) -> None:
+        """`manner` knows the undo, and hears that it was told of."""
+        super().__init__(checkpoint, step=step, step_ids=step_ids)
+        self._manner = manner
+
     def step_key(self, call: Call) -> str:
         """Return the undo's key, however often it is sent (SG-06)."""
         if call.name == REST_NAME:
@@ -68,6 +75,14 @@ class UndoScope(RunScope):
     def _has_identity(self, call: Call) -> bool:
         return True
 
+    def _undo(self, call: Call, outcome: Outcome) -> hot.SagaRide:
+        """One that was made is stored as such in the commit that settles its call, and told there."""
+        if outcome.fate is Fate.DONE and self._manner.undo is not None:
+            tries = _place(call.provider_call_id)[1]
+            tell_undone(self.checkpoint, self._manner.undo, UndoFate.DONE, tries=tries)
+            self._manner.told_id = call.provider_call_id
+        return hot.NO_UNDO
+
 
 class UndoManner(Manner):
     """One that is held is filed and not waited for (SG-07); before a further try it rests."""
@@ -75,9 +90,16 @@ class UndoManner(Manner):
     may_wait = False
     own = {REST_NAME: REST}
 
+    def __init__(self) -> None:
+        """Before the first undo."""
+        self.undo: Undo | None = None
+        # The call that was told of in the commit that settled it.
+        self.told_id = ""
+
     def scope(self, checkpoint: Any, pending: Pending) -> RunScope:
         """Return the scope of an undo."""
-        return UndoScope(checkpoint, step=pending.step, step_ids=[it.id for it in pending.calls])
+        step_ids = [it.id for it in pending.calls]
+        return UndoScope(checkpoint, self, step=pending.step, step_ids=step_ids)
 
     def look(self, scope: RunScope, call: Call, row: MarkedCall | None) -> Outcome:
         """Answer once the rest is over."""
@@ -88,7 +110,7 @@ class UndoMind(Mind):
     """Goes through what is owed, from the newest down; one that fails keeps no older one from being made (FL-59)."""
 
     def __init__(self, attempt: Attempt) -> None:
-        attempt.manner = UndoManner()
+        attempt.manner = self._manner = UndoManner()
         self._attempt = attempt
         self._checkpoint = attempt.checkpoint
         self._undo: Undo | None = None
@@ -153,7 +175,7 @@ class UndoMind(Mind):
             kept = open_undo(undo)
         except KeyMissing as error:
             raise come_back(self._checkpoint) from error
-        self._undo = undo
+        self._undo = self._manner.undo = undo
         own = self._checkpoint.run.agent_key
         acting = kept["agent"] if kept["agent"] != own or kept["chain"] else ""
         self._act_as(acting, tuple(kept["chain"]) if acting else None, kept["key"])
@@ -205,6 +227,9 @@ class UndoMind(Mind):
             return tries + 1
         fate = FATES[outcome.fate]
         note = outcome.error if outcome.fate is Fate.REFUSED else ""
+        if fate is UndoFate.DONE and self._manner.told_id == self._attempt.last_id:
+            self._count(fate)
+            return None
         if fate is not UndoFate.HELD and (undo.fate, undo.tries) == (fate.value, tries):
             # Told by an attempt before, which ended before it could write the next step.
             return None
@@ -216,18 +241,8 @@ class UndoMind(Mind):
     ) -> None:
         """Store and tell what came of an undo, in a commit of its own; told again after a crash, it changes nothing."""
         checkpoint = self._checkpoint
-        self._came[fate.value] = self._came.get(fate.value, 0) + 1
-        checkpoint.events.add(
-            "saga.undone",
-            step=undo.step,
-            index=undo.index,
-            server=undo.of_server,
-            tool=undo.of_tool,
-            order=undo.order,
-            fate=fate.value,
-            key=undo.key,
-            tries=tries,
-        )
+        self._count(fate)
+        tell_undone(checkpoint, undo, fate, tries=tries)
         sealed = None
         if outcome is not None and outcome.fate is not Fate.DONE:
             sealed = sealer_of_undo(undo).seal(
@@ -242,6 +257,9 @@ class UndoMind(Mind):
         told = hot.told_of(rows, fence)
         checkpoint.events.clear()
         checkpoint.written(told)
+
+    def _count(self, fate: UndoFate) -> None:
+        self._came[fate.value] = self._came.get(fate.value, 0) + 1
 
     def _ended(self) -> Ending:
         """How the round ends: answered where all that it tried is undone."""
@@ -259,6 +277,21 @@ class UndoMind(Mind):
         return failed(
             EndError.UNDO_LEFT, f"{done} of {sum(counts.values())} undos were made; {told}"
         )
+
+
+def tell_undone(checkpoint: Checkpoint, undo: Undo, fate: UndoFate, *, tries: int) -> None:
+    """Buffer what came of an undo."""
+    checkpoint.events.add(
+        "saga.undone",
+        step=undo.step,
+        index=undo.index,
+        server=undo.of_server,
+        tool=undo.of_tool,
+        order=undo.order,
+        fate=fate.value,
+        key=undo.key,
+        tries=tries,
+    )
 
 
 def _place(call_id: str) -> tuple[int, int]:

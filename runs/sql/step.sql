@@ -148,6 +148,7 @@ BEGIN
         IF p_undo IS NOT NULL THEN
             PERFORM liyagent_register_undo(v.correlation_id, p_run, p_step, p_index, p_undo, p_undo_sealed);
         END IF;
+        IF p_fate = 'done' AND v.own_loop LIKE 'undo:%' THEN PERFORM liyagent_undo_made(p_run, p_step, p_index); END IF;
         IF v.own_loop LIKE 'approved:%' THEN
             PERFORM liyagent_undo_found(p_run, p_step, p_index, CASE p_fate WHEN 'refused' THEN 'failed' ELSE p_fate END, '');
         END IF;

@@ -148,6 +148,32 @@ BEGIN
     IF FOUND THEN PERFORM liyagent_undo_came(v_undo, 'failed', v_tries, NULL, NULL, p_why); END IF;
 END $$;
 
+-- A round that has ended tells what came of its last call where it had not come to: who ended it may not have been able to
+-- open it, or was not let on. What was still on its way is of unknown outcome.
+CREATE FUNCTION liyagent_undo_left(p_run uuid) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM liyagent_undo_came(l.id, l.came, l.sent, NULL, NULL, '')
+        FROM (SELECT u.id, u.fate, u.tries, CASE c.fate WHEN 'refused' THEN 'failed' ELSE c.fate END AS came,
+                    liyagent_undo_tries(c.provider_call_id) AS sent
+                FROM runs_run r JOIN runs_call c ON c.run_id = r.id AND c.step = r.model_steps
+                    JOIN sagas_undo u ON u.key = c.step_key
+                WHERE r.id = p_run AND c.fate IN ('done', 'failed', 'refused', 'unknown')) l
+        WHERE l.fate IN ('owed', 'failed') AND (l.fate, l.tries) IS DISTINCT FROM (l.came, l.sent);
+END $$;
+
+-- Which sending of its undo a round's call is, by its id: `undo-ORDER-TRY` (runs/undo_mind.py).
+CREATE FUNCTION liyagent_undo_tries(p_provider_call_id text) RETURNS int LANGUAGE sql IMMUTABLE AS $$
+    SELECT split_part(p_provider_call_id, '-', 3)::int
+$$;
+
+-- In the commit that settles a round's call: an undo that was made is done from then on (SG-06).
+CREATE FUNCTION liyagent_undo_made(p_run uuid, p_step int, p_index int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM liyagent_undo_came(u.id, 'done', liyagent_undo_tries(c.provider_call_id), NULL, NULL, '')
+        FROM runs_call c JOIN sagas_undo u ON u.key = c.step_key
+        WHERE c.run_id = p_run AND c.step = p_step AND c.index = p_index;
+END $$;
+
 -- In the commit that ends a run. A root that failed is compensated; one that was answered keeps what it did. A round's end, and
 -- that of a run which was to make a held undo, say where the saga stands.
 CREATE FUNCTION liyagent_end_saga(
@@ -167,13 +193,18 @@ BEGIN
     ELSIF p_run = p_saga AND p_facts IS NOT NULL THEN
         PERFORM liyagent_fail_saga(p_saga, p_facts, p_context, p_facts->'child', p_seal, p_start);
     ELSIF p_loop LIKE 'undo:%' THEN
+        PERFORM liyagent_undo_left(p_run);
         PERFORM liyagent_judge_saga(p_saga);
     ELSIF p_loop LIKE 'approved:%' THEN
+        -- What it had sent may have been made.
+        PERFORM liyagent_undo_found(c.run_id, c.step, c.index, 'unknown', '') FROM runs_call c
+            WHERE c.run_id = p_run AND c.fate = 'unknown';
         PERFORM liyagent_undo_not_made(substr(p_loop, 10)::uuid, p_reason);
     END IF;
 END $$;
 
--- An attempt of the round that has it tells what came of an undo. One that is held was told in the commit that filed it.
+-- An attempt of the round that has it tells what came of an undo. One that is held was told in the commit that filed it, one
+-- that was made in the commit that settled it.
 CREATE FUNCTION liyagent_undo_told(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_undo bigint, p_fate text, p_tries int, p_outcome bytea,
     p_note text, p_kinds text[], p_contents text[]
