@@ -17,7 +17,7 @@ from tests.fakes.a2a_client import A2aClient, Refused
 from tests.fakes.mcp_client import McpUser, asks
 from tests.fakes.signer import Signer
 from tests.kills.plan import Trial, Way
-from tests.kills.scripts import agent_of
+from tests.kills.scripts import SAGA, agent_of
 from tests.kills.stage import ASKER, BY_HAND, HOOK, SURVIVOR, KillStage
 from tests.trials.stage import StageFailed
 
@@ -122,6 +122,11 @@ def _a2a(at: KillStage, begun: Begun, process: str) -> str:
     return str(client.send(message, waits=False)["id"])
 
 
+def _saga(at: KillStage, begun: Begun, process: str) -> str:
+    path = f"/api/workflows/{SAGA}/runs"
+    return str(at.ask(process, "POST", path, {"input": {}}, idempotency_key=begun.name)["id"])
+
+
 def _mcp(at: KillStage, begun: Begun, process: str) -> str:
     wait_seconds = WAIT_SECONDS if begun.trial.number % 2 else 0
     return str(call_mcp(at, begun, process, wait_seconds=wait_seconds)["_meta"][RUN])
@@ -164,4 +169,5 @@ _WAYS: dict[Way, Callable[[KillStage, Begun, str], str]] = {
     Way.COPILOT: _copilot,
     Way.A2A: _a2a,
     Way.MCP: _mcp,
+    Way.SAGA: _saga,
 }

@@ -22,12 +22,36 @@ SELECT n.name, n.run_id, a.state, a.outcome, a.reason, a.claimed_by AS arrival_c
         (SELECT count(*)::int FROM entry_delivery d WHERE d.run_id = n.run_id AND d.state <> 'delivered') AS not_delivered
     FROM named n JOIN entry_arrival a ON a.run_id = n.run_id LEFT JOIN runs_run r ON r.id = n.run_id
 """
+# A saga's record ends with its hand-off. It came to what it should where its run failed as it must, each undo is done or of unknown
+# outcome (or its write was found too late for the round), and nothing else is called compensated than what is; one request is owed to
+# a person. `asked`: effects that have to be there, of the writes that are to be undone, and of the undos that were made.
+SAGAS = """
+SELECT k.key AS name, k.run_id, '' AS reason, NULL::uuid AS arrival_claimed_by, ARRAY[]::uuid[] AS sent_by, 0 AS owed,
+        CASE WHEN s.handed_off_at IS NULL THEN 'begun' ELSE 'ended' END AS state, extract(epoch FROM s.handed_off_at)::float8 AS ended_at,
+        CASE WHEN s.handed_off_at IS NULL THEN f.status WHEN it.is_well THEN 'answered' ELSE s.status END AS status,
+        CASE WHEN it.is_well THEN 'answered' ELSE COALESCE(s.status, '') || ' ' || r.reason END AS outcome,
+        f.holder, f.handovers, it.losses, it.last_loss, it.asked,
+        (SELECT abs(1 - count(*))::int FROM approvals_approval a WHERE a.correlation_id = k.run_id AND a.kind = 'saga') AS not_delivered
+    FROM runs_startkey k JOIN runs_run r ON r.id = k.run_id LEFT JOIN sagas_saga s ON s.id = k.run_id
+    CROSS JOIN LATERAL (SELECT * FROM runs_run o WHERE o.correlation_id = k.run_id ORDER BY o.created_at DESC LIMIT 1) f
+    CROSS JOIN LATERAL (SELECT
+        r.error IN ('workflow.step', 'workflow.unknown')
+        AND NOT EXISTS (SELECT 1 FROM sagas_undo u JOIN runs_call c USING (run_id, step, index)
+            WHERE u.saga_id = k.run_id AND u.fate NOT IN ('done', 'unknown') AND c.late_finding <> 'found')
+        AND (s.status = 'compensated') = (NOT liyagent_has_unknown(k.run_id)
+            AND NOT EXISTS (SELECT 1 FROM sagas_undo u WHERE u.saga_id = k.run_id AND u.fate <> 'done')) AS is_well,
+        (SELECT sum(o.losses)::int FROM runs_run o WHERE o.correlation_id = k.run_id) AS losses,
+        (SELECT max(o.last_loss) FROM runs_run o WHERE o.correlation_id = k.run_id) AS last_loss,
+        (SELECT (count(*) + count(*) FILTER (WHERE u.fate = 'done'))::int FROM sagas_undo u WHERE u.saga_id = k.run_id) AS asked) it
+    WHERE k.key = ANY(%s)
+"""
 HOLDERS = "SELECT id FROM leases_holder"
 LOOKS_DUE = "SELECT count(*)::int AS n FROM runs_call WHERE late_look_at IS NOT NULL"
 ALL_RUNS = """
     SELECT id FROM runs_run WHERE entry IN ('cron', 'teams', 'webhook', 'ticket', 'copilot', 'a2a', 'mcp')
-    UNION SELECT run_id FROM entry_arrival UNION SELECT run_id FROM entry_delivery
+    UNION SELECT run_id FROM entry_arrival UNION SELECT run_id FROM entry_delivery UNION SELECT id FROM sagas_saga
 """
+FAMILIES = "SELECT id FROM runs_run WHERE correlation_id = ANY(%s)"
 OVER = frozenset({"ended", "refused", "skipped"})
 QUEUED, HAND_ON = "queued", "answer handed on"
 ARRIVAL, SENT_AGAIN, UNTOUCHED = "begun by another", "sent again", "carried elsewhere"
@@ -45,7 +69,8 @@ class Caught:
 def records(watch: Watch, begun: Collection[Begun]) -> dict[str, Row]:
     """Return what is kept of these trials, by the name that their senders gave."""
     names = [it.name for it in begun]
-    return {row["name"]: row for row in watch.rows(RECORDS, [names, names, names])}
+    rows = [*watch.rows(RECORDS, [names, names, names]), *watch.rows(SAGAS, [names])]
+    return {row["name"]: row for row in rows}
 
 
 def holders(watch: Watch) -> set[UUID]:
@@ -92,6 +117,7 @@ def late_looks_due(watch: Watch) -> int:
     return int(row["n"])
 
 
-def run_ids(rows: Sequence[Row]) -> list[UUID]:
-    """Return the runs of these records."""
-    return [row["run_id"] for row in rows]
+def run_ids(watch: Watch, rows: Sequence[Row]) -> list[UUID]:
+    """Return the runs of these records, and those below them."""
+    roots = [row["run_id"] for row in rows]
+    return [row["id"] for row in watch.rows(FAMILIES, [roots])]

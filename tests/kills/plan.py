@@ -19,7 +19,7 @@ SHARE_SENT_AGAIN = 0.3
 
 
 class Way(StrEnum):
-    """How a trial comes in. SLOT: a fire of cron at its time; CRON: one that is asked for by hand."""
+    """How a trial comes in. SLOT: a fire of cron at its time; CRON: one that is asked for by hand; SAGA: a workflow that fails."""
 
     CRON = "cron by hand"
     SLOT = "cron slot"
@@ -28,12 +28,13 @@ class Way(StrEnum):
     COPILOT = "copilot"
     A2A = "a2a"
     MCP = "mcp"
+    SAGA = "saga"
 
 
 # In this order, again and again: of what the promise names the most.
 TURNS = (
     Way.TEAMS, Way.WEBHOOK, Way.CRON, Way.MCP, Way.TEAMS, Way.WEBHOOK, Way.SLOT, Way.CRON, Way.COPILOT, Way.TEAMS, Way.MCP,
-    Way.A2A,
+    Way.A2A, Way.SAGA,
 )  # fmt: skip
 
 

@@ -8,8 +8,11 @@ from typing import Any
 import yaml
 
 from tests.kills.plan import Way
+from tests.trials.cuts import sagas
 
-AGENTS = {"plain": "triage-readable", "blind": "triage-mixed"}
+# The last is no script: its workflow makes three writes and fails, and each of them is undone.
+AGENTS = {"plain": "triage-readable", "blind": "triage-mixed", "saga": "triage-undo"}
+SAGA = AGENTS["saga"]
 CATALOGUE = [
     {
         "key": agent,
@@ -23,6 +26,7 @@ CATALOGUE = [
     }
     for name, agent in AGENTS.items()
 ]
+WORKFLOW = sagas.workflow(SAGA)
 THINKING_SECONDS = 0.1
 ANSWER = "All is filed. [{{ run }}/9]"
 WRITES: dict[str, list[str]] = {
@@ -33,6 +37,8 @@ WRITES: dict[str, list[str]] = {
 
 def script_of(way: Way) -> str:
     """Return which script an entry of this way is answered by: of some, one that makes a blind write too."""
+    if way is Way.SAGA:
+        return "saga"
     return "blind" if way in {Way.CRON, Way.TEAMS} else "plain"
 
 
@@ -42,8 +48,8 @@ def agent_of(way: Way) -> str:
 
 
 def writes_of(way: Way) -> int:
-    """Return how many writes a run of this way makes."""
-    return len(WRITES[script_of(way)])
+    """Return how many writes a run of this way makes; of a saga its record tells."""
+    return len(WRITES.get(script_of(way), ()))
 
 
 def answer_of(run_id: str) -> str:

@@ -23,7 +23,7 @@ from tests.fakes.signer import new_secret
 from tests.fakes.teams_channel import Channel
 from tests.fakes.teams_connector import SECRET, TeamsConnector
 from tests.kills.plan import Way
-from tests.kills.scripts import CATALOGUE, agent_of, write_scripts
+from tests.kills.scripts import CATALOGUE, WORKFLOW, agent_of, write_scripts
 from tests.memory import place_in_memory
 from tests.processes.prepared import prepared
 from tests.trials.stage import Stage, StageFailed
@@ -126,9 +126,11 @@ def kill_stage(logs: Path, *, apart: Sequence[str] = ()) -> Iterator[KillStage]:
 
 
 def _load_agents(stage: Stage, path: Path) -> None:
-    """The demo's agents that the trials use, each with its own script, for all vendors."""
+    """The demo's agents that the trials use, each with its own script, for all vendors; and the workflow that fails."""
     path.write_text(yaml.safe_dump({"agents": CATALOGUE}))
     stage.manage("agents", "load", str(path))
+    path.write_text(yaml.safe_dump({"workflows": [WORKFLOW]}))
+    stage.manage("workflows", "save", str(path))
 
 
 def _open_ways(made: KillStage) -> None:

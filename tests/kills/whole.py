@@ -61,7 +61,7 @@ def _judged(at: KillStage, played: Sequence[Played]) -> Whole:
         time.sleep(0.1)
     at.stage.pid(SURVIVOR)
     found = records(at.watch, [it.begun for it in played])
-    runs = run_ids(list(found.values()))
+    runs = run_ids(at.watch, list(found.values()))
     calls = at.watch.calls(runs)
     requests = read_requests(ledgers(at.stage))
     judged = judge(
@@ -111,7 +111,7 @@ def _shown(at: KillStage, played: Played) -> TrialShown:
     return TrialShown(
         name=trial.name,
         way=trial.way,
-        asked=writes_of(trial.way),
+        asked=writes_of(trial.way) if row is None else row.get("asked", writes_of(trial.way)),
         told=frozenset(played.begun.told),
         recovery=played.seconds if played.is_in_flight else None,
         **{

@@ -118,7 +118,7 @@ def facts_of(ground: Ground, family: list[Row]) -> Facts:
 def requests_of(ground: Ground, root: UUID) -> tuple[list[Request], dict[str, float]]:
     """Return what this root's writes and undos were to the vendors, and by step key when each was first received.
 
-    An undo bears the marker of the write that it undoes: here it is one of its own.
+    An undo of an agent's map bears the marker of the write that it undoes: here it is one of its own.
     """
     found: list[Request] = []
     received: dict[str, float] = {}

@@ -26,8 +26,8 @@ MARKED = {1: "name", 2: "short_description", 3: "summary"}
 MOST_STEPS = 4
 
 
-def workflow() -> dict[str, Any]:
-    """Return the workflow, as it is saved."""
+def workflow(key: str = WORKFLOW) -> dict[str, Any]:
+    """Return the workflow of agent `key`, as it is saved; each undo has a marker of its own."""
     steps = []
     for number, (name, args) in WRITES.items():
         server, _, tool = name.partition("/")
@@ -42,7 +42,7 @@ def workflow() -> dict[str, Any]:
                 "args": _filled(args, RUN="{{ run.id }}"),
                 "compensate": {
                     "tool": undo,
-                    "args": _filled(undo_args, RESULT=own, RUN="{{ run.id }}"),
+                    "args": _filled(undo_args, **{"RESULT": own, "RUN/": "{{ run.id }}/1"}),
                 },
             }
         )
@@ -50,9 +50,9 @@ def workflow() -> dict[str, Any]:
     page = {"id": "page", "type": "tool", "server": server, "tool": tool}
     steps.append({**page, "args": _filled(PAGE[1], RUN="{{ run.id }}")})
     return {
-        "key": WORKFLOW,
-        "name": "Cut saga",
-        "agent": WORKFLOW,
+        "key": key,
+        "name": "A saga on trial",
+        "agent": key,
         "definition": {"steps": steps},
     }
 
