@@ -1,6 +1,6 @@
 """`python -m tests.bench`: what a step costs, each cell beside its floor in the same run (W1), and W2 to W6.
 
-`--only steps|long|kills|many|idle|sweep|verify|log` measures one of them, `--profile look|note` shows what a step's time goes to.
+`--only steps|long|kills|many|idle|sweep|sagas|verify|log` measures one of them, `--profile look|note` shows what a step's time goes to.
 Raw lines are kept under `.liyagent/bench`. Exit code 0 unless something could not be measured.
 """
 
@@ -26,13 +26,14 @@ from tests.bench.report import (
     log_table,
     long_table,
     many_table,
+    saga_table,
     step_table,
     sweep_table,
     verify_table,
 )
 
 ROUNDS = 3
-CELLS = ("steps", "long", "kills", "many", "idle", "sweep", "verify", "log")
+CELLS = ("steps", "long", "kills", "many", "idle", "sweep", "sagas", "verify", "log")
 
 
 def main(arguments: list[str]) -> int:
@@ -74,6 +75,7 @@ def _measure(options: argparse.Namespace, *, logs: Path) -> dict[str, Any]:
         "many": (lambda: _inside("many"), many_table),
         "idle": (lambda: _idle(logs), idle_table),
         "sweep": (lambda: _inside("sweep"), sweep_table),
+        "sagas": (lambda: _inside("sagas"), saga_table),
         "verify": (lambda: _inside("verify", f"--events={options.events}"), verify_table),
         "log": (lambda: _inside("log", f"--events={options.events}"), log_table),
     }

@@ -27,6 +27,7 @@ from tests.bench.big_log import measure_log  # noqa: E402
 from tests.bench.counts import Counter  # noqa: E402
 from tests.bench.long_run import measure_long_run  # noqa: E402
 from tests.bench.many_runs import measure_many_runs  # noqa: E402
+from tests.bench.sagas import measure_sagas  # noqa: E402
 from tests.bench.steps import (  # noqa: E402
     Cell,
     carry_some,
@@ -66,7 +67,7 @@ RECORDS = {"verify": (measure_verify, EVENTS), "log": (measure_log, EVENTS_OF_LO
 def main(arguments: list[str]) -> int:
     """Measure, or profile, and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.inside")
-    parser.add_argument("cell", choices=["nothing", "steps", *OTHERS, *RECORDS])
+    parser.add_argument("cell", choices=["nothing", "steps", "sagas", *OTHERS, *RECORDS])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--events", type=int, default=0)
     parser.add_argument("--statements", action="store_true", help="pg_stat_statements is preloaded")
@@ -85,13 +86,16 @@ def main(arguments: list[str]) -> int:
         measure, usual = RECORDS[options.cell]
         sys.stdout.write(json.dumps(measure(options.events or usual)) + "\n")
         return 0
+    counter = Counter(settings.LIYAGENT.database_url, has_statements=options.statements)
+    if options.cell == "sagas":
+        sys.stdout.write(json.dumps(measure_sagas(counter)) + "\n")
+        return 0
     for tool in models:
         warm = Cell(name="warm", tool=tool, recording="metadata", runs=WARM_UP_RUNS, threads=1)
         carry_some(warm, new_holder())
     if options.profile:
         profile(options.profile)
         return 0
-    counter = Counter(settings.LIYAGENT.database_url, has_statements=options.statements)
     told = [
         _measure(cell, models, counter, rounds=min(options.rounds, MOST_ROUNDS[cell.threads]))
         for cell in cells()

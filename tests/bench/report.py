@@ -21,6 +21,8 @@ MOST_FULL_PAGES = 0.02
 LONG_MARKS = (1.3, 1.1)
 MANY_MARKS = {256: ((0.9, 0.97), (150.0, 80.0))}
 IDLE_MARKS = {0: (3.0, 1.0), 10_000: (4.0, 1.0)}
+# Undos a second, of plain writes a second.
+SAGA_MARKS = (0.5, 1.0)
 SWEEP_MARKS, RENEWAL_MARKS = (50.0, 10.0), (1.0, 0.4)
 # Indexes become deeper, 10,000 rows are looked through where there are as many, and what a page keeps for a while is asked for.
 MORE_BLOCKS, MORE_STATEMENTS = 10_000, 2
@@ -168,6 +170,26 @@ def verify_table(told: dict[str, Any]) -> str:
             for it in (asked["page"], asked["later_page"], asked["list"])
         )
         lines.append(f"{name:<14}{pages}{asked['flush']['ms']:>9.2f} ms")
+    return "\n".join(lines)
+
+
+def saga_table(told: dict[str, Any]) -> str:
+    """Return the rates of undos and of plain writes, and what one of each costs."""
+    rounds, counts = told["rounds"], told["counts"]
+    ratio = statistics.median(it["undos"]["rate"] / it["writes"]["rate"] for it in rounds)
+    lines = [
+        f"sagas: {told['undos']} undos of {told['runs']} failed runs by two processes at once, against as many plain writes of",
+        "as many runs by the same two; medians; each made once by their ledgers; statements, syncs, commits: by one process alone",
+        f"{'':<8}{'a second':>9}  {'of writes':<16}{'statements':>10}{'syncs':>7}{'commits':>9}{'KB logged':>11}",
+    ]
+    for name in ("undos", "writes"):
+        rate = statistics.median(it[name]["rate"] for it in rounds)
+        share = _marked(ratio, SAGA_MARKS, is_more_better=True, digits=2) if name == "undos" else ""
+        each = counts[name]
+        lines.append(
+            f"{name:<8}{rate:>9.0f}  {share:<16}{each['statements']:>10.1f}{each['syncs']:>7.1f}"
+            f"{each['commits']:>9.1f}{each['log_bytes'] / 1000:>11.1f}"
+        )
     return "\n".join(lines)
 
 
