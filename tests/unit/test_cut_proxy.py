@@ -19,7 +19,7 @@ from tests.trials.cuts.gate import Gate
 from tests.trials.cuts.http_wire import HttpStream
 from tests.trials.cuts.plan import (
     MOST_IN_DOUBT,
-    MOST_OF_A_SAGA,
+    MOST_OF_A_LONG,
     Size,
     each_in_doubt,
     numbers_in_doubt,
@@ -103,10 +103,10 @@ def test_of_a_saga_a_sample_has_each_undo_in_doubt_and_its_hand_off() -> None:
     course = course_of([*call * 6, "insert approvals_approval", "commit"])
     undos = spans_of_marks(course)[-3:]
     assert [list(it) for it in undos] == [[14, 15, 16], [18, 19, 20], [22, 23, 24]]
-    cuts = planned(course, size=Size.SAMPLE, seed=3, is_saga=True)
+    cuts = planned(course, size=Size.SAMPLE, seed=3, is_long=True)
     killed = {it.number for it in cuts if it.fault is Fault.KILL}
     assert all(killed & set(span) for span in [*undos, {25}])
-    assert len(cuts) <= MOST_OF_A_SAGA + 4 + MOST_IN_DOUBT
+    assert len(cuts) <= MOST_OF_A_LONG + 4 + MOST_IN_DOUBT
     assert 17 not in each_in_doubt(course)
 
 

@@ -92,7 +92,7 @@ def _cut(
         size=size,
         seed=seed,
         is_of_way=bool(kind.way),
-        is_saga=bool(kind.saga),
+        is_long=kind.is_long,
     )
     for cut in cuts:
         is_wanted = not options.changing or changes(cut.message)

@@ -28,10 +28,10 @@ from tests.trials.cuts.kinds import TASK
 
 
 def declare(agents: dict[str, Any], policy: str) -> None:
-    """Declare the agents and the workflow, let them do everything, and make somebody who may decide."""
+    """Declare the agents and the workflows, let them do everything, and make somebody who may decide."""
     load_agents(agents, actor=ASKER)
     load_policy(policy, name="cuts", actor=ASKER)
-    save_all([sagas.workflow()], actor=ASKER)
+    save_all([sagas.workflow(), sagas.branched()], actor=ASKER)
     if not get_user_model().objects.filter(username=DECIDER).exists():
         get_user_model().objects.create_superuser(DECIDER)
 

@@ -79,7 +79,7 @@ class Desk:
 
     def start(self, kind: RunKind) -> tuple[UUID, UUID]:
         """Start a run: its id and its correlation id."""
-        if kind.saga == "workflow":
+        if kind.is_workflow:
             run, correlation = self._ask("start_of_workflow", key=kind.agent)
         else:
             run, correlation = self._ask("start", agent=kind.agent)

@@ -25,7 +25,7 @@ class RunKind:
     `is_held`: its write waits for a person; `is_decided_awake`: who decides before the filing is answered, else once
     nobody carries the run. `writes` is how many must be on a ledger. `way` is the way in that it comes by, from the other
     end of it; else it is started at the desk. `saga`: it makes the calls of `sagas.py`, whose undos a `workflow` names or the
-    agent's `map`; `is_pressed`: from the strike on a person asks the survivor, again and again, to undo it.
+    agent's `map`; `branches`: it makes those of the workflow whose writes stand; `is_pressed`: from the strike on a person asks the survivor, again and again, to undo it.
     """
 
     name: str
@@ -35,7 +35,18 @@ class RunKind:
     is_decided_awake: bool = False
     way: str = ""
     saga: str = ""
+    branches: int = 0
     is_pressed: bool = False
+
+    @property
+    def is_workflow(self) -> bool:
+        """Whether it is begun as a run of a workflow, whose key is its agent's."""
+        return self.saga == "workflow" or self.branches > 0
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it makes many calls, of which a sample cuts few."""
+        return self.is_workflow or bool(self.saga)
 
     @property
     def agent(self) -> str:
@@ -44,8 +55,8 @@ class RunKind:
 
     @property
     def runs(self) -> int:
-        """How many runs there are in the end: a delegation makes one."""
-        return len(self.calls)
+        """How many runs there are in the end: a delegation makes one, and so does a branch."""
+        return len(self.calls) + self.branches
 
 
 KINDS = (
@@ -67,6 +78,7 @@ KINDS = (
             "cut-child": INCIDENT,
         },
     ),
+    RunKind(name="workflow", calls={sagas.BRANCHED: INCIDENT}, writes=3, branches=2),
     RunKind(name="saga", calls={sagas.WORKFLOW: sagas.PAGE}, saga="workflow"),
     RunKind(
         name="saga of a map, asked",

@@ -15,8 +15,9 @@ SHARE_OF_OTHERS = 0.25
 MOST_IN_DOUBT = 2
 # Of a way in, in a sample: all that its run does is cut in the other kinds already.
 MOST_OF_A_WAY = 4
-# Of a saga, in a sample: so many kills anywhere, one between mark and settle of each undo, and one as it is handed off.
-MOST_OF_A_SAGA, UNDOS_OF_A_SAGA = 6, 3
+# Of a workflow or a saga, in a sample: so many kills anywhere, one between mark and settle of each of its last calls (of a saga
+# its undos), and one as it is handed off.
+MOST_OF_A_LONG, DOUBTS_OF_A_LONG = 6, 3
 HANDING_OFF = ("insert approvals_approval", "update sagas_saga")
 # What changes something by its verb; what a delivery is between its claim and its settle.
 CHANGING = ("insert ", "update ", "commit", "connector p", "receiver p")
@@ -38,12 +39,16 @@ def planned(
     size: Size,
     seed: int,
     is_of_way: bool = False,
-    is_saga: bool = False,
+    is_long: bool = False,
 ) -> list[Cut]:
     """Return the cuts of a course in their order; the same for the same course, size and seed."""
-    doubted = each_in_doubt(course) if is_saga else numbers_in_doubt(course)
+    doubted = each_in_doubt(course) if is_long else numbers_in_doubt(course)
     if size is Size.ALL:
-        return [*every_kill(course), *_in_doubt(course, doubted, MOMENTS)]
+        kills = every_kill(course)
+        if is_long:
+            # What changes nothing is read anew by each of its runs.
+            kills = [it for it in kills if changes(it.message) or _is_turn(it)]
+        return [*kills, *_in_doubt(course, doubted, MOMENTS)]
     chance = random.Random(f"{seed} {course}")
     turn = chance.randrange(len(MOMENTS))
     rotated = [
@@ -55,8 +60,8 @@ def planned(
         return sorted(chance.sample(wanted, min(MOST_OF_A_WAY, len(wanted))), key=_order)
     doubtful = _in_doubt(course, doubted, MOMENTS)
     few = sorted(chance.sample(doubtful, min(MOST_IN_DOUBT, len(doubtful))), key=_order)
-    if is_saga and size is Size.SAMPLE:
-        return [*_of_saga(course, rotated, chance), *few]
+    if is_long and size is Size.SAMPLE:
+        return [*_of_long(course, rotated, chance), *few]
     if size is Size.SAMPLE:
         kept = [it for it in rotated if changes(it.message) or chance.random() < SHARE_OF_OTHERS]
     else:
@@ -94,6 +99,11 @@ def numbers_in_doubt(course: Sequence[Message]) -> list[int]:
     ]
 
 
+def _is_turn(cut: Cut) -> bool:
+    """Whether it is the one moment of three that is this message's turn."""
+    return cut.moment is MOMENTS[cut.number % len(MOMENTS)]
+
+
 def spans_of_marks(course: Sequence[Message]) -> list[range]:
     """Return the numbers from each mark to its own settle."""
     spans, begun = [], 0
@@ -113,12 +123,12 @@ def each_in_doubt(course: Sequence[Message]) -> list[int]:
     return sorted({*doubted, *handing})
 
 
-def _of_saga(course: Sequence[Message], rotated: Sequence[Cut], chance: random.Random) -> list[Cut]:
+def _of_long(course: Sequence[Message], rotated: Sequence[Cut], chance: random.Random) -> list[Cut]:
     """Some of the kills; and those between mark and settle of its undos, which are its last marks (FL-63)."""
     wanted = [it for it in rotated if changes(it.message)]
-    groups = [set(span) for span in spans_of_marks(course)[-UNDOS_OF_A_SAGA:]]
+    groups = [set(span) for span in spans_of_marks(course)[-DOUBTS_OF_A_LONG:]]
     groups.append({it.number for it in rotated if it.message.name.startswith(HANDING_OFF)})
-    chosen = chance.sample(wanted, min(MOST_OF_A_SAGA, len(wanted)))
+    chosen = chance.sample(wanted, min(MOST_OF_A_LONG, len(wanted)))
     for group in groups:
         chosen += chance.sample([it for it in rotated if it.number in group], min(1, len(group)))
     return sorted(set(chosen), key=_order)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from liyagent.demo.judge import Request, judge, read_requests
+from liyagent.demo.judge import Request, Unknown, Verdict, judge, read_requests
 from liyagent.demo.vendors.process import VENDORS
 from tests.accounted import account
 from tests.trials.chains import check_chains
@@ -73,7 +73,8 @@ def saga_judged(
     verdict = judge(runs=(), writes=shown, requests=facts.requests)
     lost = [it for it in family if it["status"] not in ENDED]
     broken = [f"asleep: a run of {it['agent_key']} is still {it['status']}" for it in lost]
-    broken += [it for it in verdict.broken if not it.startswith("nothing")]
+    late = late_arrivals(ground, verdict, facts)
+    broken += [it for it in replace(verdict, unknown=late).broken if not it.startswith("nothing")]
     if verdict.unknown and not caught:
         broken.append("unknown: and no write was in doubt when the victim was struck")
     broken += charged(family, cut)
@@ -97,6 +98,20 @@ def saga_judged(
         duplicates=len(verdict.duplicates),
         broken=tuple(broken),
         rows=(*family, *facts.calls, *facts.undos) if broken else (),
+    )
+
+
+def late_arrivals(ground: Ground, verdict: Verdict, facts: Facts) -> tuple[Unknown, ...]:
+    """Return what is of unknown outcome, but for what left a frozen process after it had been looked for late."""
+    looked = {
+        it["step_key"]: it["settled_at"].timestamp() + ground.clocks["late_look"]
+        for it in facts.calls
+        if it["settled_at"] is not None
+    }
+    return tuple(
+        it
+        for it in verdict.unknown
+        if facts.received.get(it.write.step_key, 0.0) <= looked[it.write.step_key]
     )
 
 

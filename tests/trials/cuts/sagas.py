@@ -1,10 +1,14 @@
-"""What the sagas that are cut do: three writes, one of each kind, and a page that reaches nobody; each write has its undo."""
+"""What the workflows and sagas that are cut do.
+
+A saga makes three writes, one of each kind, and a page that reaches nobody; each write has its undo. The other workflow makes a
+write, and two more in branches beside each other; all of them are keyed, so that it is answered wherever it is cut.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-WORKFLOW = "cut-saga"
+WORKFLOW, BRANCHED = "cut-saga", "cut-branched"
 # By number, as in the markers: the first is the oldest.
 WRITES: dict[int, tuple[str, dict[str, Any]]] = {
     1: ("incident/create_incident", {"name": "[RUN/1]", "severity": "p3"}),
@@ -55,6 +59,26 @@ def workflow(key: str = WORKFLOW) -> dict[str, Any]:
         "agent": key,
         "definition": {"steps": steps},
     }
+
+
+def branched() -> dict[str, Any]:
+    """Return the workflow whose writes stand, as it is saved."""
+    steps = [
+        _keyed(1),
+        {"id": "both", "type": "parallel", "branches": {"left": [_keyed(2)], "right": [_keyed(3)]}},
+    ]
+    return {
+        "key": BRANCHED,
+        "name": "Branches on trial",
+        "agent": BRANCHED,
+        "definition": {"steps": steps},
+    }
+
+
+def _keyed(number: int) -> dict[str, Any]:
+    server, _, tool = WRITES[1][0].partition("/")
+    args = {"name": f"[{{{{ run.id }}}}/{number}]", "severity": "p3"}
+    return {"id": f"w{number}", "type": "tool", "server": server, "tool": tool, "args": args}
 
 
 def compensations() -> dict[str, Any]:

@@ -70,8 +70,13 @@ def play(ground: Ground, kind: RunKind, cut: Cut | None) -> Played:
         ground.let_survivor_take(may=True)
         _follow(ground, correlation)
         if kind.saga:
-            _follow_saga(ground, correlation, is_pressed=kind.is_pressed, pressing=pressing)
-    ground.gate.thaw()
+            _wait_for_hand_off(ground, correlation)
+        ground.gate.thaw()
+        if asks:
+            # What a late look finds is undone because somebody asks.
+            wait_for_late_looks(ground, _ids(_family(ground, correlation)))
+            pressing.ask_once()
+            _follow(ground, correlation)
     is_left = victim is None or victim.has_ended(within_seconds=LEAVE_SECONDS)
     if victim is not None:
         if not is_left:
@@ -138,17 +143,11 @@ def _follow(ground: Ground, correlation: UUID) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def _follow_saga(
-    ground: Ground, correlation: UUID, *, is_pressed: bool, pressing: Pressing
-) -> None:
-    """Return once a person has it, or the time is up; what a late look finds is undone because somebody asks."""
+def _wait_for_hand_off(ground: Ground, correlation: UUID) -> None:
+    """Return once a person has it, or the time is up."""
     until = time.monotonic() + END_SECONDS
     while time.monotonic() < until and ground.watch.rows(NOT_HANDED_OFF, [correlation]):
         time.sleep(LOOK_SECONDS)
-    if is_pressed:
-        wait_for_late_looks(ground, _ids(_family(ground, correlation)))
-        pressing.ask_once()
-        _follow(ground, correlation)
 
 
 def _family(ground: Ground, correlation: UUID) -> list[Row]:
