@@ -41,24 +41,34 @@ def hand_off_body(saga: Saga, root: Run) -> dict[str, Any]:
     What cannot be opened here is told as that: a hand-off is filed once, and not to be missed for want of a key.
     """
     rows = Undo.objects.filter(saga_id=saga.id)
-    left = rows.exclude(fate=UndoFate.DONE)
+    shown, left, counted = _undos(rows)
     unknown = unknown_writes(saga)
     body = {
-        "not_undone": [told_of_undo(it) for it in with_words(left)],
+        "not_undone": [told_of_undo(it) for it in left],
         "writes_of_unknown_outcome": unknown[:MOST_UNKNOWN],
         "run": {"id": str(root.id), "agent": root.agent_key, "workflow": root.workflow, "status": root.status},
         "error": root.reason,
         **_context(saga),
-        "undos": [told_of_undo(it, with_args=False) for it in with_words(rows)],
+        "undos": [told_of_undo(it, with_args=False) for it in shown],
         "counted": {
-            "undos": rows.count(),
-            "not_undone": left.count(),
+            **counted,
             "of_each_shown_at_most": MOST_UNDOS,
             "more_of_unknown_outcome": len(unknown) > MOST_UNKNOWN,
         },
     }  # fmt: skip
     kept = fitted(body)
     return kept if isinstance(kept, dict) else {"all": kept}
+
+
+def _undos(rows: QuerySet[Undo]) -> tuple[list[Undo], list[Undo], dict[str, int]]:
+    """The newest, the newest of those that are not made, and how many of both there are; few are read once."""
+    shown = with_words(rows)
+    if len(shown) < MOST_UNDOS:
+        left = [it for it in shown if it.fate != UndoFate.DONE]
+        return shown, left, {"undos": len(shown), "not_undone": len(left)}
+    of_left = rows.exclude(fate=UndoFate.DONE)
+    counted = {"undos": rows.count(), "not_undone": of_left.count()}
+    return shown, with_words(of_left), counted
 
 
 def unknown_writes(saga: Saga) -> list[dict[str, Any]]:
