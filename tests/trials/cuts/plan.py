@@ -17,7 +17,7 @@ MOST_IN_DOUBT = 2
 MOST_OF_A_WAY = 4
 # Of a workflow or a saga, in a sample: so many kills anywhere, one between mark and settle of each of its last calls (of a saga
 # its undos), and one as it is handed off.
-MOST_OF_A_LONG, DOUBTS_OF_A_LONG = 6, 3
+MOST_OF_A_LONG, DOUBTS_OF_A_LONG = 4, 3
 HANDING_OFF = ("insert approvals_approval", "update sagas_saga")
 # What changes something by its verb; what a delivery is between its claim and its settle.
 CHANGING = ("insert ", "update ", "commit", "connector p", "receiver p")
