@@ -41,7 +41,7 @@ from runs.keys import fresh_key, has_identity, intent_digest, step_key
 from runs.marks import SealedMark, open_mark, open_outcome, seal_outcome
 from runs.models import Call as MarkedCall
 from runs.read_back import read_back
-from runs.undo_ride import OF_UNKNOWN, tell_registered, undo_ride
+from runs.undo_ride import ride_of_unknown, tell_registered, undo_ride
 from sagas.declare import Declared, declare
 
 LEFT_SOMETHING = frozenset({Fate.DONE, Fate.UNKNOWN})
@@ -395,7 +395,7 @@ class RunScope(Scope):
         if declared is None or outcome.fate not in LEFT_SOMETHING:
             return hot.NO_UNDO
         if outcome.fate is Fate.UNKNOWN:
-            return OF_UNKNOWN
+            return ride_of_unknown()
         ride = undo_ride(
             declared,
             outcome.result,

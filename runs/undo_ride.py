@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
 from events.buffer import EventBuffer
 from liyagent.core.seal import Sealer
 from liyagent.gateway.outcome import Call
@@ -17,8 +19,13 @@ from sagas.declare import Declared, resolve
 from sagas.models import Undo
 
 FORMAT, UNDO, UNDO_OUTCOME = 1, "undo", "undo-outcome"
-# The write itself is of unknown outcome: its saga has to be there, so that it is listed in it.
-OF_UNKNOWN = SagaRide(facts={})
+# How it goes to a person where the run has ended, and nothing was to be said of its saga then.
+HANDOFF = "handoff"
+
+
+def ride_of_unknown() -> SagaRide:
+    """Return what is told where the write itself is of unknown outcome: its saga has to be there, so that it is listed in it."""
+    return SagaRide(facts={HANDOFF: settings.LIYAGENT.saga_handoff})
 
 
 def undo_ride(
@@ -51,7 +58,8 @@ def undo_ride(
     kept = {**facts, "args": resolved.args, "chain": list(chain), "missing": resolved.missing}
     sealer = ring.sealer(key_id=ring.newest, run_id=run_id, format_number=FORMAT)
     return SagaRide(
-        facts=facts, sealed=(sealer.seal(kept, kind=UNDO, number=place_of(step, index)),)
+        facts={**facts, HANDOFF: settings.LIYAGENT.saga_handoff},
+        sealed=(sealer.seal(kept, kind=UNDO, number=place_of(step, index)),),
     )
 
 

@@ -12,15 +12,40 @@ BEGIN
     PERFORM 1 FROM sagas_saga s WHERE s.id = p_saga FOR NO KEY UPDATE;
 END $$;
 
+-- The first thing that is to be said of a saga may come when its run has ended: a person let a write out then, or one is found
+-- late. It stands as if that had been said before: closed where the run answered, else to be handed off.
+CREATE FUNCTION liyagent_late_saga(p_saga uuid, p_handoff text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE r runs_run; v_mission text;
+BEGIN
+    SELECT h.* INTO r FROM runs_run h WHERE h.id = p_saga AND h.ended_at IS NOT NULL;
+    IF NOT FOUND THEN RETURN; END IF;
+    IF r.status <> 'answered' THEN
+        UPDATE sagas_saga s SET cause = CASE WHEN r.status = 'stopped' THEN 'stopped' WHEN r.error = 'approval.rejected'
+                THEN 'rejected' WHEN r.error LIKE 'cap.%' THEN 'cap' ELSE 'failed' END,
+                handoff = p_handoff, changed_at = liyagent_now()
+            WHERE s.id = p_saga AND s.status = 'open' AND s.cause = '';
+        IF FOUND THEN PERFORM liyagent_judge_saga(p_saga); END IF;
+        RETURN;
+    END IF;
+    UPDATE sagas_saga s SET status = 'closed', closed_reason = 'its run answered', closed_at = liyagent_now(),
+            changed_at = liyagent_now()
+        WHERE s.id = p_saga AND s.status = 'open' RETURNING s.mission INTO v_mission;
+    IF FOUND THEN
+        PERFORM liyagent_audit('saga.closed', 'liyagent', v_mission, p_saga, p_saga, '',
+            jsonb_build_object('reason', 'its run answered'), r.agent_key);
+    END IF;
+END $$;
+
 -- In the commit that settles a write: its undo, with the arguments that were fixed there (SG-03). `p_undo` names server, tool,
--- key, key_id and what could not be resolved (`missing`); `{}` where the write itself is of unknown outcome: then the saga
--- alone is made, so that it is listed there. Asked again for the same call it does nothing.
+-- key, key_id and what could not be resolved (`missing`); none of them where the write itself is of unknown outcome: then the
+-- saga alone is made, so that it is listed there. `handoff`: how it goes to a person if its run has ended by now. Asked again for the same call it does nothing.
 CREATE FUNCTION liyagent_register_undo(
     p_saga uuid, p_run uuid, p_step int, p_index int, p_undo jsonb, p_sealed bytea
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE v_order int; v_call runs_call; v_head runs_run;
 BEGIN
     PERFORM liyagent_saga(p_saga);
+    PERFORM liyagent_late_saga(p_saga, COALESCE(p_undo->>'handoff', ''));
     IF NOT p_undo ? 'key' OR EXISTS (SELECT 1 FROM sagas_undo u WHERE u.run_id = p_run AND u.step = p_step AND u.index = p_index)
         THEN RETURN; END IF;
     SELECT r.* INTO STRICT v_head FROM runs_run r WHERE r.id = p_run;
