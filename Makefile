@@ -1,6 +1,6 @@
 # Each target does its own set-up in .venv; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help up test test-pgbouncer test-edge test-browser test-servers test-conformance check check-model demo trials races guards bench promises fuzz mutants
+.PHONY: help up test test-pgbouncer test-edge test-browser test-servers test-conformance check check-model demo trials races guards bench promises fuzz mutants sagas
 
 # ARGS goes to the command behind the target. FULL, CUTS and JSON are read by the commands themselves.
 ARGS ?=
@@ -65,6 +65,9 @@ fuzz: .venv/.ok-tests ## send the API whatever its schema allows, and the consol
 
 mutants: .venv/.ok-tests ## try mutants of evidence packs: none is accepted (LIYAGENT_MUTANTS=100000)
 	@LIYAGENT_MUTANTS=$${LIYAGENT_MUTANTS:-100000} $(PY) -m pytest tests/unit/events/seals/test_mutants.py -q --show-capture=no $(ARGS)
+
+sagas: .venv/.ok-tests ## try random runs that fail and are undone: none twice, none lost (SAGA_EXAMPLES=300 runs of SAGA_STEPS=20 moments)
+	@SAGA_EXAMPLES=$${SAGA_EXAMPLES:-300} SAGA_STEPS=$${SAGA_STEPS:-20} $(PY) -m pytest tests/unit/workflows/test_sagas_stateful.py -q --show-capture=no $(ARGS)
 
 demo: .venv/.ok ## kill a process in the middle of a write and see the run finish on the other
 	@$(PY) -m liyagent.demo $(ARGS)
