@@ -47,7 +47,7 @@ def holds(text: str, value: Any) -> bool:
     parsed = _parsed(text)
     try:
         found = parsed.search(value)
-    except (JMESPathError, RecursionError, TypeError, ValueError) as error:
+    except (JMESPathError, RecursionError, TypeError, ValueError, OverflowError) as error:
         raise CannotBeJudged(f"{text[:80]!r}: {_one_line(error)}") from None
     return found is not None and found is not False and found not in ("", [], {})
 

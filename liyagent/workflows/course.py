@@ -13,7 +13,8 @@ from typing import Any
 
 from liyagent.core.conditions import CannotBeJudged, holds
 from liyagent.core.errors import LiyagentError
-from liyagent.core.templates import render
+from liyagent.core.plain import NotStorable, to_plain
+from liyagent.core.templates import BadTemplate, render
 from liyagent.workflows.steps import END, Definition, Step
 from liyagent.workflows.waits import check_wait
 
@@ -26,6 +27,9 @@ FILLED = {
     "approve": ("question",),
 }
 LONGEST_ERROR = 2000
+# Of what one template makes, and of all variables together: a loop that doubles what it holds ends by this, and no
+# process for want of memory.
+MOST_BYTES = 4 << 20
 WITHIN = frozenset({"set", "branch"})
 
 
@@ -153,11 +157,11 @@ class Course:
         body = dict(step.body)
         for name in FILLED.get(step.type, ()):
             if name in body:
-                body[name] = render(body[name], self.scope())
+                body[name] = self._filled(body[name])
         if step.type == "wait":
             check_wait(body)
         if step.type == "set":
-            self.vars.update(body["values"])
+            self.vars = _bounded({**self.vars, **body["values"]}, "the variables")
             self._done(step, Result(came=Came.DONE, output=body["values"]))
             return None
         return Ask(
@@ -167,6 +171,9 @@ class Course:
             body=body,
             delay_seconds=self._delay,
         )
+
+    def _filled(self, template: Any) -> Any:
+        return _bounded(render(template, self.scope()), "what its template makes")
 
     def _branch(self, step: Step) -> None:
         scope = self.scope()
@@ -202,7 +209,7 @@ class Course:
 
     def _fell_back(self, step: Step) -> bool:
         try:
-            output = render(step.fallback, self.scope())
+            output = self._filled(step.fallback)
         except LiyagentError:
             # What failed first is what a person has to hear of.
             return False
@@ -227,6 +234,14 @@ class Course:
         if not self.definition.has_output:
             return Over(output=self._last)
         try:
-            return Over(output=render(self.definition.output, self.scope()))
+            return Over(output=self._filled(self.definition.output))
         except LiyagentError as error:
             return Over(step="output", came=Came.FAILED, error=str(error))
+
+
+def _bounded(value: Any, what: str) -> Any:
+    """A copy of its own, of at most 4 MiB, nested at most 100 deep. Raises `BadTemplate`."""
+    try:
+        return to_plain(value, limit_bytes=MOST_BYTES)
+    except NotStorable as error:
+        raise BadTemplate(f"{what} cannot be kept: {error}") from None

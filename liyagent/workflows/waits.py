@@ -36,7 +36,7 @@ def _seconds(value: Any) -> timedelta:
         seconds = float(value) if not isinstance(value, bool) else -1.0
         if not 0 <= seconds <= LONGEST_SECONDS:
             raise ValueError
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise WaitInvalid(f"seconds is {value!r:.80}; it wants 0 up to those of a year") from None
     return timedelta(seconds=seconds)
 

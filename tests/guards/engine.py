@@ -6,6 +6,7 @@ from tests.guards.guard import Guard
 
 WORKFLOWS = "tests/unit/workflows/"
 MIND, WAITS, FAILURES = (f"{WORKFLOWS}test_{it}.py::" for it in ("mind", "waits", "failures"))
+ANYTHING = f"{WORKFLOWS}test_course_of_anything.py::"
 UNDONE = "tests/unit/runs/carrying/test_compensation.py::"
 FAMILY = "tests/unit/runs/delegating/test_undone.py::"
 SAGA, APPROVE, DELEGATE = "sagas/sql/saga.sql", "runs/sql/approve.sql", "runs/sql/delegate.sql"
@@ -31,6 +32,29 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         search="            elif self.executed >= self.definition.most_steps:\n",
         replace="            elif self.executed >= self.definition.most_steps + 3:\n",
         tests=(f"{FAILURES}test_a_loop_without_an_end_meets_its_cap",),
+    ),
+    Guard(
+        name="what a template makes has an end",
+        file="liyagent/workflows/course.py",
+        search="        return to_plain(value, limit_bytes=MOST_BYTES)\n",
+        replace="        return value\n",
+        tests=(
+            f"{ANYTHING}test_a_loop_that_makes_more_of_what_it_holds_fails_and_takes_no_process_along[deeper_and_deeper]",
+        ),
+    ),
+    Guard(
+        name="a number beyond all bounds is waited for by nobody",
+        file="liyagent/workflows/waits.py",
+        search='    except (TypeError, ValueError, OverflowError):\n        raise WaitInvalid(f"seconds',
+        replace='    except (TypeError, ValueError):\n        raise WaitInvalid(f"seconds',
+        tests=(f"{ANYTHING}test_a_number_beyond_all_bounds_fails_its_step",),
+    ),
+    Guard(
+        name="a condition on a number beyond all bounds cannot be judged",
+        file="liyagent/core/conditions.py",
+        search="TypeError, ValueError, OverflowError) as error",
+        replace="TypeError, ValueError) as error",
+        tests=(f"{ANYTHING}test_a_number_beyond_all_bounds_fails_its_step",),
     ),
     Guard(
         name="a signal is taken by one step",
