@@ -66,12 +66,13 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Over:
-    """The course is at its end; `step` is the one that failed, "" where none did."""
+    """The course is at its end; `step` is the one that failed, "" where none did. `is_cap`: it may make no more steps."""
 
     step: str = ""
     came: Came = Came.DONE
     output: Any = None
     error: str = ""
+    is_cap: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +123,7 @@ class Course:
                 self._over = self._ended()
             elif self.executed >= self.definition.most_steps:
                 error = f"{self.executed} steps were executed, as many as it may"
-                self._over = Over(step=self._at, came=Came.FAILED, error=error)
+                self._over = Over(step=self._at, came=Came.FAILED, error=error, is_cap=True)
             else:
                 step = self.definition.steps[self._at]
                 try:

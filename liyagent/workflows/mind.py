@@ -157,7 +157,9 @@ class WorkflowMind(Mind):
             is_root = self._attempt.run.loop == ROOT_LOOP
             text = text_of(over.output) if is_root else json_bytes(over.output).decode()
             return Ending(status=RunStatus.ANSWERED, answer=text)
-        error = ENDINGS.get(over.came, EndError.WORKFLOW_STEP)
+        error = (
+            EndError.CAP_STEPS if over.is_cap else ENDINGS.get(over.came, EndError.WORKFLOW_STEP)
+        )
         if over.came is Came.REFUSED and self._was_rejected():
             error = EndError.REJECTED
         reason = f"step {over.step}: {over.error}" if over.step else over.error

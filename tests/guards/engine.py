@@ -175,8 +175,8 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="what was asked of a person is kept by keep",
         file="runs/failed_saga.py",
-        search='    keeps = cause in BY_WORD and on_failure.get("on_stop") == "keep"\n',
-        replace="    keeps = False\n",
+        search='    return undoes(on_failure) and on_failure.get("on_stop") != "keep"\n',
+        replace="    return undoes(on_failure)\n",
         tests=(f"{WAITS}test_a_person_who_says_no_ends_it_and_what_it_did_is_undone_unless_kept",),
     ),
     Guard(

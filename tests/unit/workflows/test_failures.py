@@ -90,7 +90,7 @@ def test_what_nobody_can_tell_of_is_neither_tried_again_nor_taken(works: Works) 
 def test_a_loop_without_an_end_meets_its_cap(works: Works) -> None:
     run = works.start(tool("a", "look", {"n": 1}, next="a"), max_steps=5)
     run = works.world.process().carry()
-    assert (run.status, run.model_steps) == ("failed", 5)
+    assert (run.status, run.model_steps, run.error) == ("failed", 5, "cap.steps")
     assert "as many as it may" in run.reason
 
 
