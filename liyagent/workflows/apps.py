@@ -20,5 +20,5 @@ class WorkflowsConfig(AppConfig):
         again = import_module("runs.again")
         again.AGAIN[again.WORKFLOW] = import_module("liyagent.workflows.start").start_workflow
         signal, rows = import_module("liyagent.workflows.signal"), import_module("runs.sealed_rows")
-        words = {"kind": signal.WORDS, "format_number": signal.FORMAT}
+        words = {"kind": signal.WORDS, "format_number": signal.FORMAT, "number": "id"}
         rows.SEALED_ROWS.append(rows.SealedRows(model=signal.Signal, **words))

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from liyagent.audit.record import record
 from liyagent.core.errors import BadInput
 from liyagent.core.plain import NotStorable, clean_text, to_plain
+from liyagent.core.seal import SealBroken
 from liyagent.workflows.errors import NoSignals, TooManySignals
 from liyagent.workflows.models import Signal
 from liyagent.workflows.waits import LONGEST_NAME
@@ -20,6 +21,8 @@ from runs.models import Run
 from runs.wake import tell_queued
 
 FORMAT, WORDS = 1, "signal"
+# Taken first, so that its words are sealed for this row alone: copied into another they do not open.
+NEXT = "SELECT nextval(pg_get_serial_sequence('workflows_signal', 'id'))"
 MOST_BYTES = 1 << 16
 MOST_OPEN = 100
 
@@ -43,10 +46,15 @@ def send_signal(*, run_id: UUID, name: str, payload: Any, actor: str) -> Signal:
         if Signal.objects.filter(run_id=run_id, taken_by=None).count() >= MOST_OPEN:
             raise TooManySignals(run=run_id)
         sealer = ring.sealer(key_id=ring.newest, run_id=run_id, format_number=FORMAT)
+        words = {"name": name, "payload": plain, "by": actor}
+        with connection.cursor() as cursor:
+            cursor.execute(NEXT)
+            number = int(cursor.fetchone()[0])
         signal = Signal.objects.create(
+            id=number,
             run_id=run_id,
             name=name,
-            sealed=sealer.seal({"name": name, "payload": plain}, kind=WORDS, number=0),
+            sealed=sealer.seal(words, kind=WORDS, number=number),
             key_id=ring.newest,
             sent_by=actor,
             created_at=Now(),
@@ -66,10 +74,16 @@ def send_signal(*, run_id: UUID, name: str, payload: Any, actor: str) -> Signal:
     return signal
 
 
-def payload_of(signal: Signal) -> Any:
-    """Return what a signal said. Raises `KeyMissing`, `SealBroken`."""
+def words_of(signal: Signal) -> dict[str, Any]:
+    """Return a signal's `name`, its `payload` and who sent it (`by`), as it was sealed.
+
+    Raises `KeyMissing`, `SealBroken`, also where its row is called otherwise, or is another's.
+    """
     sealer = keyring().sealer(key_id=signal.key_id, run_id=signal.run_id, format_number=FORMAT)
-    return sealer.open(bytes(signal.sealed), kind=WORDS, number=0)["payload"]
+    words: dict[str, Any] = sealer.open(bytes(signal.sealed), kind=WORDS, number=signal.id)
+    if (words["name"], words["by"]) != (signal.name, signal.sent_by):
+        raise SealBroken(f"signal {signal.id} is not the one that was sent")
+    return words
 
 
 def _plain(name: str, payload: Any) -> Any:

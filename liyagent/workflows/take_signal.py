@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
+from itertools import pairwise
 
-from liyagent.core.seal import KeyMissing
+from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.gateway.outcome import Call, Fate, Outcome
+from liyagent.workflows.asks import SIGNAL
 from liyagent.workflows.models import Signal
-from liyagent.workflows.signal import payload_of
+from liyagent.workflows.signal import words_of
 from runs import hot
-from runs.checkpoint import stored_rows
+from runs.checkpoint import Checkpoint, stored_rows
 from runs.delegate import come_back
 from runs.rest import answered
 from runs.scope import RunScope
@@ -35,14 +38,36 @@ def take_signal(scope: RunScope, call: Call) -> Outcome:
         Signal, "run_id = %s AND taken_by = %s", (run_id, scope.step), give_up=checkpoint.give_up
     )
     if found:
-        try:
-            result = {"name": name, "payload": payload_of(found[0]), "by": found[0].sent_by}
-        except KeyMissing as error:
-            raise come_back(checkpoint) from error
-        return answered(scope, call, Outcome(fate=Fate.DONE, result=result))
+        return answered(scope, call, _told(checkpoint, found[0], name))
     deadline = datetime.fromisoformat(until) if until else None
     if deadline is not None and checkpoint.database_time() >= deadline:
         told = f"no signal {name!r} came until {deadline:%Y-%m-%d %H:%M:%S} UTC"
         return answered(scope, call, Outcome(fate=Fate.FAILED, error=told))
     # The head was read, with its wakes, before this.
     raise pause(checkpoint, until=deadline, wakes=checkpoint.run.wakes)
+
+
+def _told(checkpoint: Checkpoint, signal: Signal, name: str) -> Outcome:
+    """What a signal says; one that nobody sent so, or that a step took before, says nothing."""
+    try:
+        words = words_of(signal)
+    except KeyMissing as error:
+        raise come_back(checkpoint) from error
+    except SealBroken as error:
+        return Outcome(fate=Fate.FAILED, error=f"signal {name!r} does not verify: {error}")
+    if words["name"] != name or signal.id in _taken_before(checkpoint):
+        told = f"signal {name!r} does not verify: {signal.id} is none of that name, or was taken before"
+        return Outcome(fate=Fate.FAILED, error=told)
+    return Outcome(fate=Fate.DONE, result={**words, "signal": signal.id})
+
+
+def _taken_before(checkpoint: Checkpoint) -> set[int]:
+    """The signals that steps before were answered with, by what was sealed of it: a row that is put back is not taken again."""
+    parts = checkpoint.parts[1:]
+    answers = [
+        after["results"][-1]["text"]
+        for asked, after in pairwise(parts)
+        if asked["calls"][-1]["name"] == SIGNAL and after["results"]
+    ]
+    results = [json.loads(it)["result"] for it in answers]
+    return {it["signal"] for it in results if isinstance(it, dict) and "signal" in it}

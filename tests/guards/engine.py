@@ -64,6 +64,27 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         tests=(f"{WAITS}test_a_signal_that_came_before_is_there_when_it_is_waited_for",),
     ),
     Guard(
+        name="a signal is the one that was sent, by whom it says",
+        file="liyagent/workflows/signal.py",
+        search='    if (words["name"], words["by"]) != (signal.name, signal.sent_by):\n',
+        replace="    if False:\n",
+        tests=(f"{WAITS}test_a_signal_that_nobody_sent_so_fails_its_step[another_sender]",),
+    ),
+    Guard(
+        name="a signal's words open in its own row alone",
+        file="liyagent/workflows/signal.py",
+        search="kind=WORDS, number=signal.id)",
+        replace="kind=WORDS, number=min(signal.id, 1))",
+        tests=(f"{WAITS}test_a_signal_that_came_before_is_there_when_it_is_waited_for",),
+    ),
+    Guard(
+        name="a signal that was taken is not taken again",
+        file="liyagent/workflows/take_signal.py",
+        search=" or signal.id in _taken_before(checkpoint):",
+        replace=":",
+        tests=(f"{WAITS}test_a_signal_that_is_put_back_is_not_taken_again",),
+    ),
+    Guard(
         name="a word that nobody said is asked for anew",
         file="liyagent/workflows/ask_person.py",
         search="        if why:\n",

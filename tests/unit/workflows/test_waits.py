@@ -106,6 +106,44 @@ def test_a_signal_that_came_before_is_there_when_it_is_waited_for(works: Works) 
         send_signal(run_id=run.id, name="go", payload=1, actor="olga")
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "UPDATE workflows_signal SET name = 'go'",
+        "UPDATE workflows_signal SET name = 'go', sent_by = 'boss'",
+        "INSERT INTO workflows_signal (run_id, name, sealed, key_id, sent_by, created_at)"
+        " SELECT run_id, 'go', sealed, key_id, sent_by, created_at FROM workflows_signal",
+        "INSERT INTO workflows_signal (run_id, name, sealed, key_id, sent_by, created_at)"
+        " SELECT run_id, 'go', '\\x00', key_id, 'olga', created_at FROM workflows_signal",
+    ],
+    ids=["renamed", "another_sender", "copied", "made_up"],
+)
+def test_a_signal_that_nobody_sent_so_fails_its_step(works: Works, edit: str) -> None:
+    run = works.start(
+        {**GO, "timeout": 60, "on_error": "end"}, tool("a", "keyed", {"by": "{{ steps.go.output.by }}"})
+    )  # fmt: skip
+    works.world.process().carry()
+    send_signal(run_id=run.id, name="other", payload=1, actor="olga")
+    works.world.sql(edit)
+    works.world.sql("UPDATE runs_run SET status = 'queued', not_before = NULL")
+    run = works.world.process("b").carry()
+    assert works.world.vendor.rows == []
+    assert (run.status, run.losses) == ("answered", 0)
+
+
+def test_a_signal_that_is_put_back_is_not_taken_again(works: Works) -> None:
+    go = {**GO, "timeout": 60}
+    run = works.start(go, tool("a", "keyed", {"n": 1}), next_go := {**go, "id": "next"}, tool("b", "blind"))  # fmt: skip
+    send_signal(run_id=run.id, name="go", payload=1, actor="olga")
+    works.world.process().carry()
+    works.world.sql("UPDATE workflows_signal SET taken_by = NULL")
+    works.world.sql("UPDATE runs_run SET status = 'queued', not_before = NULL")
+    run = works.world.process("b").carry()
+    assert (run.status, len(works.world.vendor.rows)) == ("failed", 1)
+    assert f"step {next_go['id']}" in run.reason
+    assert "was taken before" in run.reason
+
+
 def test_a_signal_that_does_not_come_in_time_fails_its_step(works: Works) -> None:
     run = works.start(
         {**GO, "on_error": "late"},
