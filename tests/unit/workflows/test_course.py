@@ -113,7 +113,7 @@ def test_a_loop_back_is_another_execution_and_ends_at_its_cap() -> None:
         numbers.append(ask.number)
         it.took(done({"busy": True}))
     assert numbers == [0, 2, 4]
-    assert ask == Over(step="poll", came=Came.FAILED, error="6 steps were executed, as many as it may")  # fmt: skip
+    assert ask == Over(step="poll", came=Came.FAILED, is_cap=True, error="6 steps were executed, as many as it may")  # fmt: skip
 
 
 def test_a_step_whose_condition_does_not_hold_is_left_out() -> None:
