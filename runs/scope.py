@@ -40,6 +40,7 @@ from runs.in_doubt import Mark, Settlement, settlement_for
 from runs.keys import fresh_key, has_identity, intent_digest, step_key
 from runs.marks import SealedMark, open_mark, open_outcome, seal_outcome
 from runs.models import Call as MarkedCall
+from runs.models import Run
 from runs.read_back import read_back
 from runs.undo_ride import ride_of_unknown, tell_registered, undo_ride
 from sagas.declare import Declared, declare
@@ -197,9 +198,9 @@ class RunScope(Scope):
 
     def _forbidden_now(self, call: Call, *, is_resend: bool) -> str:
         """Judge again what was judged under an older configuration: what forbids the call now acts at once (ruling 5)."""
-        run, config = self.checkpoint.run, self.checkpoint.config
-        agent = agent_now(run.agent_key, config=config)
-        refusal = refusal_of(run, agent)
+        run, config, acting = self.checkpoint.run, self.checkpoint.config, self.checkpoint.acting
+        agent = agent_now(acting, config=config)
+        refusal = refusal_of(Run(agent_key=acting), agent)
         if refusal is not None or agent is None:
             return refusal[1] if refusal is not None else ""
         contract = contracts_for(agent.tool_patterns, version=config).get(call.name)

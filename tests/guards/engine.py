@@ -64,6 +64,15 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         tests=(f"{WAITS}test_a_signal_that_came_before_is_there_when_it_is_waited_for",),
     ),
     Guard(
+        name="an undo is marked by what stands then for whoever made its write",
+        file="runs/scope.py",
+        search="self.checkpoint.config, self.checkpoint.acting\n        agent = agent_now(acting",
+        replace="self.checkpoint.config, self.checkpoint.run.agent_key\n        agent = agent_now(acting",
+        tests=(
+            f"{FAMILY}test_what_the_writers_agent_may_not_do_any_more_is_not_sent_although_its_root_may",
+        ),
+    ),
+    Guard(
         name="a signal is the one that was sent, by whom it says",
         file="liyagent/workflows/signal.py",
         search='    if (words["name"], words["by"]) != (signal.name, signal.sent_by):\n',

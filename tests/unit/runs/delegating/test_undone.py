@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from liyagent.agents.models import Agent
 from liyagent.approvals.models import Approval, ApprovalStatus
+from runs import hot
 from runs.models import Run
 from sagas.models import Saga, Undo
 from tests.unit.approvals.deciding import decided, let_decide
@@ -91,3 +93,27 @@ def test_a_held_undo_of_a_sub_agent_is_made_as_that_agent_once_it_is_approved(
     assert fates(run) == [("fixer", "done"), ("triage", "done")]
     assert Saga.objects.get().status == "compensated"
     assert Undo.objects.count() == 2
+
+
+def test_what_the_writers_agent_may_not_do_any_more_is_not_sent_although_its_root_may(
+    family: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is contained when its undo was judged, and is about to be marked."""
+    run = family.start()
+    while not Saga.objects.filter(status="compensating").exists():
+        process = family.process()
+        for taken in process.take():
+            process.go_on(*taken)
+
+    marks = hot.write_mark
+
+    def contained_first(*facts: Any, **known: Any) -> Any:
+        Agent.objects.filter(key="fixer").update(is_contained=True)
+        family.sql("UPDATE agents_configversion SET version = version + 1")
+        connection.close()
+        return marks(*facts, **known)
+
+    monkeypatch.setattr(hot, "write_mark", contained_first)
+    carry_all(family, name="late")
+    assert fates(run) == [("fixer", "failed"), ("triage", "done")]
+    assert [it["by"] for it in family.vendor.of("blind")] == ["triage"]
