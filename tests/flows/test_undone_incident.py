@@ -10,15 +10,18 @@ from django.core.management import call_command
 
 from liyagent.approvals.models import Approval
 from liyagent.audit.models import AuditRow
-from liyagent.demo import seed
 from liyagent.demo.vendors.process import VENDORS, VendorProcess
+from liyagent.gateway import mcp
+from liyagent.workflows.start import start_workflow
 from runs.await_end import wait_for_end
 from runs.models import Run
+from runs.start import start_run
 from sagas.models import Saga
 from tests.databases import FreshDatabase
 from tests.flows.carrying import carrying
 
 Row = dict[str, Any]
+KNOWN: Row = {"entry": "api", "started_by": "", "mission": "", "request_id": ""}
 NEWEST_FIRST = ["jira/create_issue", "servicenow/create_change", "servicenow/cancel_change", "jira/delete_issue"]  # fmt: skip
 
 
@@ -26,6 +29,8 @@ NEWEST_FIRST = ["jira/create_issue", "servicenow/create_change", "servicenow/can
 def vendors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VendorProcess]:
     with VendorProcess(tmp_path_factory.mktemp("ledgers"), before_ms=1, after_ms=1) as running:
         yield running
+        # A loop whose sessions are open keeps this process from ending.
+        mcp.close_all()
 
 
 @pytest.fixture
@@ -37,14 +42,12 @@ def seeded(fresh_db: FreshDatabase, vendors: VendorProcess) -> VendorProcess:
 
 def workflow(team: str = "payments") -> Run:
     given = {"title": "Checkout is down", "team": team}
-    known = {"entry": "api", "started_by": "", "mission": "", "request_id": ""}
-    started = seed.start_workflow(key="incident", given=given, **known)
+    started = start_workflow(key="incident", given=given, **KNOWN)
     return carried(started.run_id)
 
 
 def agent() -> Run:
-    known = {"entry": "api", "started_by": "", "mission": "", "request_id": ""}
-    started = seed.start_run(agent_key="triage-undo", task="Checkout is down.", **known)
+    started = start_run(agent_key="triage-undo", task="Checkout is down.", **KNOWN)
     return carried(started.run_id)
 
 

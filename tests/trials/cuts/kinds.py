@@ -128,7 +128,7 @@ def write_scripts(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for kind in KINDS:
         for agent, (tool, args) in kind.calls.items():
-            steps = [
+            steps: list[dict[str, Any]] = [
                 {"text": "I do it.", "calls": [{"tool": tool, "args": args}]},
                 {"text": ANSWER},
             ]
