@@ -73,6 +73,20 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         ),
     ),
     Guard(
+        name="no cap of calls ends a round",
+        file="runs/attempt.py",
+        search="        if not is_undo_run(self.run):\n",
+        replace="        if True:\n",
+        tests=(f"{UNDONE}test_a_cap_of_its_agent_keeps_no_older_undo_from_being_made[calls]",),
+    ),
+    Guard(
+        name="no cap of time ends a round",
+        file="runs/attempt.py",
+        search="        if is_undo_run(self.run):\n            return\n",
+        replace="",
+        tests=(f"{UNDONE}test_a_cap_of_its_agent_keeps_no_older_undo_from_being_made[seconds]",),
+    ),
+    Guard(
         name="a signal is the one that was sent, by whom it says",
         file="liyagent/workflows/signal.py",
         search='    if (words["name"], words["by"]) != (signal.name, signal.sent_by):\n',

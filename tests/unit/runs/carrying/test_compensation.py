@@ -157,3 +157,22 @@ def test_an_undo_is_sent_under_its_own_key_however_often(
     assert undoing.vendor.rows[-1]["key"] == undo.key == undo_key(run_id=run.id, step=1, index=0)
     made = Call.objects.filter(tool="keyed").exclude(run_id=run.id)
     assert set(made.values_list("step_key", flat=True)) == {undo.key}
+
+
+@pytest.mark.field("FL-59")
+@pytest.mark.parametrize("cap", [{"max_calls": 2}, {"max_seconds": 1}], ids=["calls", "seconds"])
+def test_a_cap_of_its_agent_keeps_no_older_undo_from_being_made(
+    undoing: World, settings: Settings, cap: dict[str, int]
+) -> None:
+    settings.LIYAGENT = replace(settings.LIYAGENT, undo_backoff_seconds=0)
+    run = fail(undoing, ("v/keyed", {"name": "a"}), ("v/blind", {"x": 1}))
+    Agent.objects.update(**cap)
+    undoing.sql("UPDATE runs_run SET created_at = created_at - interval '1 h'")
+
+    def fails(tool: str) -> None:
+        if tool == "blind":
+            raise ToolFailed("locked by change freeze")
+
+    undoing.vendor.before_effect = fails
+    undone(undoing)
+    assert undos(run) == [("blind", "failed", 3), ("keyed", "done", 1)]
