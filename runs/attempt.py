@@ -297,8 +297,9 @@ class Attempt:
         ]
 
     def hooks(self, agent: AgentNow) -> Hooks:
-        """The agent's hooks, for the step that stands."""
-        return Hooks(self.run, agent, step=self.checkpoint.counters.steps)
+        """The agent's hooks, for the step that stands. One that breaks at an undo keeps no older one from being made."""
+        ends_run = not is_undo_run(self.run)
+        return Hooks(self.run, agent, step=self.checkpoint.counters.steps, ends_run=ends_run)
 
     def _write_step(self, answer: ModelAnswer) -> Pending:
         pending = asked_for(self.checkpoint, answer)

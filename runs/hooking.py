@@ -28,9 +28,10 @@ class Hooks:
     Each method raises `MayNotGoOn` where a hook refuses a model step or what came of a call, or does not work.
     """
 
-    def __init__(self, run: Run, agent: AgentNow, *, step: int) -> None:
-        """`step` counts the model steps taken."""
+    def __init__(self, run: Run, agent: AgentNow, *, step: int, ends_run: bool = True) -> None:
+        """`step` counts the model steps taken. With `ends_run=False` a hook that breaks refuses its call, and no more."""
         self._names: Sequence[str] = agent.hooks
+        self._ends_run = ends_run
         self._about = About(
             run_id=str(run.id),
             agent=agent.key,
@@ -55,11 +56,20 @@ class Hooks:
                 self._ask(name, "before_call", call)
             except HookRefused as refusal:
                 return f"hook {name} refused it: {_words(refusal)}"
+            except MayNotGoOn as over:
+                if self._ends_run:
+                    raise
+                return over.ending.reason
         return ""
 
     def after_call(self, call: Call, outcome: Outcome) -> None:
         """Ask once the call is settled; it stands, whatever a hook says."""
-        self._ask_each("after_call", call, outcome)
+        try:
+            self._ask_each("after_call", call, outcome)
+        except MayNotGoOn as over:
+            if self._ends_run:
+                raise
+            logger.warning("%s; the next undo is made all the same", over.ending.reason)
 
     def _ask_each(self, point: str, *given: Any) -> None:
         for name in self._names:

@@ -7,6 +7,7 @@ from tests.guards.guard import Guard
 WORKFLOWS = "tests/unit/workflows/"
 MIND, WAITS, FAILURES = (f"{WORKFLOWS}test_{it}.py::" for it in ("mind", "waits", "failures"))
 ANYTHING = f"{WORKFLOWS}test_course_of_anything.py::"
+HOOKS = "tests/unit/runs/carrying/test_hooks.py::"
 UNDONE = "tests/unit/runs/carrying/test_compensation.py::"
 FAMILY = "tests/unit/runs/delegating/test_undone.py::"
 SAGA, APPROVE, DELEGATE = "sagas/sql/saga.sql", "runs/sql/approve.sql", "runs/sql/delegate.sql"
@@ -85,6 +86,16 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         search="        if is_undo_run(self.run):\n            return\n",
         replace="",
         tests=(f"{UNDONE}test_a_cap_of_its_agent_keeps_no_older_undo_from_being_made[seconds]",),
+    ),
+    Guard(
+        name="a hook that breaks at an undo ends no round",
+        file="runs/attempt.py",
+        search="        ends_run = not is_undo_run(self.run)\n",
+        replace="        ends_run = True\n",
+        tests=(
+            f"{HOOKS}test_a_hook_at_an_undo_keeps_no_older_one_from_being_made[breaks_before]",
+            f"{HOOKS}test_a_hook_at_an_undo_keeps_no_older_one_from_being_made[refuses_after]",
+        ),
     ),
     Guard(
         name="a signal is the one that was sent, by whom it says",

@@ -11,6 +11,7 @@ import pytest
 from liyagent.agents.hooks import HOOKS, About, Hook, HookRefused
 from liyagent.agents.models import Agent
 from runs.transcript import read_transcript
+from sagas.models import Undo
 from tests.unit.runs.carrying.conftest import World, calls, says
 from tests.unit.runs.carrying.vendor import Killed, die_before_effect
 
@@ -206,3 +207,26 @@ def test_a_refusal_before_a_call_that_cannot_be_stored_is_told_so_that_it_can(
     assert world.process().carry().status == "answered"
     assert world.vendor.received == []
     assert "hook refusing refused it: a\ufffdb\ufffd" in world.model.results()[0]
+
+
+@pytest.mark.field("FL-59")
+@pytest.mark.parametrize(
+    ("at", "fate"),
+    [
+        ({"breaks": "before_call"}, "failed"),
+        ({"refuses": "before_call v/keyed"}, "failed"),
+        ({"breaks": "after_call"}, "done"),
+        ({"refuses": "after_call v/keyed"}, "done"),
+    ],
+    ids=["breaks_before", "refuses_before", "breaks_after", "refuses_after"],
+)
+def test_a_hook_at_an_undo_keeps_no_older_one_from_being_made(
+    world: World, watching: Watching, at: dict[str, str], fate: str
+) -> None:
+    undo = {"tool": "keyed", "args": {"undo_of": "{{ result.id }}"}}
+    Agent.objects.update(compensations={"v/keyed": undo})
+    world.start(calls(("v/keyed", {"x": 1})), calls(("v/keyed", {"x": 2})), says(""))
+    assert world.process().carry().status == "failed"
+    vars(watching).update(at)
+    world.process("undoer").carry()
+    assert list(Undo.objects.values_list("fate", flat=True)) == [fate, fate]
