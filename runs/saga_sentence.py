@@ -110,7 +110,7 @@ def to_do(
     if has["missing"]:
         steps.append("Undo by hand what cannot be undone by itself.")
     if handed is not None and handed.to_do:
-        steps.append(handed.to_do)
+        steps.append(f"Then {handed.to_do}" if steps else _capital(handed.to_do))
     elif steps:
         steps.append("Then close it with a reason, if anything of it is left.")
     return steps
@@ -123,3 +123,7 @@ def _number(number: int, what: str) -> str:
 def _short(text: str) -> str:
     told = cell(text).rstrip(".")
     return told if len(told) <= LONGEST_REASON else f"{told[:LONGEST_REASON]}…"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -193,7 +193,7 @@ def _ticket(request: HttpRequest, saga: Saga) -> HandedOff:
     state, is_open = ticket.state.replace("_", " "), ticket.state in WORKED_ON
     return HandedOff(
         told=f"It was handed to people as ticket {ticket.number}, which is {state}.",
-        to_do=f"Then resolve ticket {ticket.number}, and close this." if is_open else "",
+        to_do=f"resolve ticket {ticket.number}, and close this." if is_open else "",
         url=reverse("admin:tickets_ticket_change", args=[ticket.number]) if may_see else "",
     )
 
@@ -205,9 +205,7 @@ def _request(request: HttpRequest, saga: Saga) -> HandedOff:
     url = reverse("admin:approvals_approval_change", args=[approval.id]) if sees_requests(request.user) else ""  # fmt: skip
     if approval.status == ApprovalStatus.PENDING:
         told = "A person is asked whether it shall begin again, or be closed."
-        to_do = (
-            "Then decide whether it begins again: what is not undone by then is made a second time."
-        )
+        to_do = "decide whether it begins again: what is not undone by then is made a second time."
         return HandedOff(told=told, to_do=to_do, url=url)
     again = begun_again(saga)
     begun = f", and it began again as run {again.id}" if again is not None else ""

@@ -23,6 +23,7 @@ PAGES = {
     "approvals/approval/": "approvals.view_approval",
     "tickets/ticket/": "tickets.view_ticket",
     "missions/mission/": "runs.view_run",
+    "sagas/saga/": "runs.view_run",
     "runs/call/": "runs.view_call",
     "agents/agent/": "agents.view_agent",
     "gateway/toolserver/": "gateway.view_toolserver",

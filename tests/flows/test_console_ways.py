@@ -23,6 +23,7 @@ SAID = {
     "teams/teamsbot": "manage.py teams check KEY",
     "copilot/conversation": "look at the newest run",
     "jobs/job": "is asked for anew",
+    "sagas/saga": "Open one to see what is left, and what to do",
     "sources/source": "goes on once the source is saved again",
     "red_teams/finding": "another red team after that",
     "classifiers/classifier": "has learned nothing",

@@ -143,7 +143,10 @@ def test_a_hand_off_lists_first_what_would_be_made_again(left: Approval, root: C
 def test_beginning_again_and_closing_are_told_as_that(
     left: Approval, works: Works, root: Client
 ) -> None:
+    needs = "/admin/sagas/saga/?status=needs"
+    assert str(left.run_id) in root.get(needs).content.decode()
     told = decide(root, left, "approve")
+    assert str(left.run_id) not in root.get(needs).content.decode()
     assert "it begins again from the start, with the same input" in told
     again = Run.objects.get(loop="root", status="queued")
     left.refresh_from_db()
