@@ -21,7 +21,6 @@ BEGIN
     IF FOUND THEN
         UPDATE approvals_approval a SET status = 'stale', settled_reason = p_stale_reason
             WHERE a.id = p_replaces AND a.status IN ('pending', 'approved');
-        UPDATE sagas_undo u SET approval = p_approval WHERE u.approval = p_replaces AND u.fate = 'held';
         INSERT INTO approvals_approval (id, kind, status, run_id, correlation_id, step, index, run_waits, mission,
                 agent_key, entry, requested_by, run_as, server, tool, gate, held_reason, digest, policy_fingerprint,
                 ceiling, ceiling_digest, sealed, key_id, replaces, created_at, expires_at, remind_at, decided_by,
@@ -50,7 +49,7 @@ BEGIN
         IF NOT FOUND THEN
             RAISE EXCEPTION 'call % of step % of run % is settled or was sent: not held', p_index, p_step, p_run;
         END IF;
-        -- An undo is held in the same commit: whoever decides at once finds it so (SG-07).
+        -- An undo is held in the same commit, for this request from now on: whoever decides at once finds it so (SG-07).
         IF p_request ? 'undo' THEN
             PERFORM liyagent_undo_came(u.id, 'held', u.tries + 1, p_approval, NULL, p_request->>'reason')
                 FROM sagas_undo u WHERE u.key = p_request->>'undo';

@@ -98,6 +98,15 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         ),
     ),
     Guard(
+        name="an undo that is asked for anew is said to be under the lock of its saga",
+        file=APPROVE,
+        search="        IF p_request ? 'undo' THEN\n",
+        replace="        PERFORM 1 FROM sagas_undo u WHERE u.approval = p_replaces FOR NO KEY UPDATE;\n        IF p_request ? 'undo' THEN\n",
+        tests=(
+            "tests/unit/runs/carrying/test_saga_races.py::test_a_held_undo_that_is_asked_for_anew_waits_for_the_saga_before_its_undo",
+        ),
+    ),
+    Guard(
         name="a signal is the one that was sent, by whom it says",
         file="liyagent/workflows/signal.py",
         search='    if (words["name"], words["by"]) != (signal.name, signal.sent_by):\n',

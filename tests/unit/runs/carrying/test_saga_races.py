@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 from pytest_django import Settings
 
 from liyagent.agents.models import Agent
 from liyagent.approvals.errors import AlreadyDecided
-from liyagent.approvals.models import ApprovalStatus
+from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.approvals.words import arguments_of
 from liyagent.core.errors import LiyagentError
 from liyagent.gateway.local import ToolFailed
@@ -22,8 +24,8 @@ from runs.close_saga import close_saga
 from runs.compensate import compensate_run
 from runs.models import Run
 from sagas.errors import Compensating, NothingOwed, SagaClosed
-from sagas.models import Saga
-from tests.unit.approvals.deciding import let_decide
+from sagas.models import Saga, Undo
+from tests.unit.approvals.deciding import decided, let_decide
 from tests.unit.runs.carrying.conftest import World
 from tests.unit.runs.carrying.test_compensation import fail, undoing, undone, undos
 from tests.unit.runs.carrying.test_hand_off import TWO, filed, stubborn, word
@@ -185,3 +187,31 @@ def test_approved_and_pressed_at_once_it_is_not_begun_while_it_is_undone(
         assert (again, filed(run).status) == (0, "pending")
     else:
         assert (again, decided.status) == (1, "consumed")
+
+
+@pytest.mark.promise("SG-07")
+def test_a_held_undo_that_is_asked_for_anew_waits_for_the_saga_before_its_undo(
+    undoing: World,
+) -> None:
+    """Whoever seals a saga anew holds it, and then its undos: in another order the two would stop each other."""
+    let_decide("olga")
+    run = fail(undoing, ("v/keyed", {"name": "a"}))
+    Agent.objects.update(write_posture="hold")
+    undone(undoing)
+    decided(Approval.objects.get(kind="call"), ApprovalStatus.APPROVED)
+    connection.close()
+    undoing.sql("UPDATE approvals_approval SET policy_fingerprint = 'another' WHERE kind = 'call'")
+    with psycopg.connect(undoing.url) as holder, ThreadPoolExecutor(1) as threads:
+        holder.execute("SELECT 1 FROM sagas_saga FOR NO KEY UPDATE")
+        going = threads.submit(undone, undoing, name="approved")
+        until = time.monotonic() + 10
+        while not undoing.sql("SELECT 1 FROM pg_locks WHERE NOT granted") and not going.done():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert not going.done()
+        holder.execute("SELECT 1 FROM sagas_undo FOR NO KEY UPDATE NOWAIT")
+        holder.rollback()
+        going.result()
+    held = Undo.objects.get(saga_id=run.id)
+    assert (held.fate, held.tries) == ("held", 2)
+    assert Approval.objects.get(id=held.approval).status == "pending"
