@@ -34,6 +34,8 @@ from tests.guards.roots import ROOT_GUARDS
 from tests.guards.run_page import RUN_PAGE_GUARDS
 from tests.guards.sagas import SAGA_GUARDS
 from tests.guards.sagas_declare import SAGAS_DECLARE
+from tests.guards.sagas_pages import SAGAS_PAGES
+from tests.guards.sagas_stateful import SAGAS_STATEFUL
 from tests.guards.seals import SEAL_GUARDS
 from tests.guards.starts import TOLD_STARTS
 from tests.guards.taking_over import TAKING_OVER
@@ -98,6 +100,8 @@ GUARDS: tuple[Guard, ...] = (
     *TRACES,
     *SAGA_GUARDS,
     *SAGAS_DECLARE,
+    *SAGAS_PAGES,
+    *SAGAS_STATEFUL,
     *SEAL_GUARDS,
     *MCP_SERVER,
     *MISSIONS,

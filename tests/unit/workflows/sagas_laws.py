@@ -68,8 +68,10 @@ def check_at_rest(stage: Stage) -> None:
         _check_round_tried_all(saga, undos)
         if saga.status in TRIED:
             assert saga.handed_off_at or saga.handoff not in FILED, "not handed off"
-            if saga.cause in {"failed", "cap"}:
-                assert saga.handoff == (stage.drawn.handoff or settings.LIYAGENT.saga_handoff)
+            # Of one that was lost too often the definition is not read.
+            if saga.cause in {"failed", "cap"} and root.error != "lost":
+                wanted = stage.drawn.handoff or settings.LIYAGENT.saga_handoff
+                assert saga.handoff == wanted, f"handed off as {saga.handoff}, not as {wanted}"
 
 
 def _check_done(stage: Stage, undos: list[Undo], undone: Counter[Any]) -> None:
