@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 
 from liyagent.core.canonical import digest
 from liyagent.core.ids import new_id
+from liyagent.core.plain import json_bytes
 from liyagent.core.seal import KeyMissing, SealBroken, tag_of
 from liyagent.gateway.outcome import Call, Fate, Outcome
 from liyagent.workflows.course import Ask, Course
@@ -44,6 +45,9 @@ FORK = hot.with_events(
 )
 # A configuration that changes at each of these is being loaded: not now.
 MOST_LOOKS = 10
+# Of what all branches of a step are given to read, each a copy, in the one statement that starts them.
+MOST_BYTES = 64 << 20
+TOO_LARGE = f"its branches would be given {{size}} bytes to read, each all that was done before; {MOST_BYTES} are taken in all"
 
 
 def look_at_branches(
@@ -73,6 +77,11 @@ def look_at_branches(
     }
     children = _children(checkpoint, loops)
     if len(children) < len(loops):
+        size = len(json_bytes(_before(course))) * len(loops)
+        if size > MOST_BYTES:
+            return answered(
+                scope, call, Outcome(fate=Fate.FAILED, error=TOO_LARGE.format(size=size))
+            )
         raise _fork(
             attempt, {it: loops[it] for it in loops if it not in children}, asked, course, pinned
         )
@@ -156,7 +165,6 @@ def _child(
         format=MINDED_FORMAT,
         key_id=keyring().newest,
     )
-    scope = course.scope()
     definition = {
         "steps": asked.body["branches"][name],
         "max_steps": course.definition.most_steps,
@@ -169,7 +177,7 @@ def _child(
             **{it: pinned[it] for it in ("key", "version", "digest", "input")},
             "definition": definition,
             BRANCH: name,
-            BEFORE: {"vars": scope["vars"], "steps": scope["steps"]},
+            BEFORE: _before(course),
         },
     }
     sealer = sealer_of(child)
@@ -192,6 +200,12 @@ def _child(
         "branch": name,
     }
     return facts, seal, start
+
+
+def _before(course: Course) -> dict[str, Any]:
+    """What a branch reads of the run that it is a branch of, as it stands now."""
+    scope = course.scope()
+    return {"vars": scope["vars"], "steps": scope["steps"]}
 
 
 def _came(checkpoint: Checkpoint, children: dict[str, Run]) -> Outcome:

@@ -107,11 +107,18 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         ),
     ),
     Guard(
-        name="a signal is the one that was sent, by whom it says",
-        file="liyagent/workflows/signal.py",
-        search='    if (words["name"], words["by"]) != (signal.name, signal.sent_by):\n',
-        replace="    if False:\n",
-        tests=(f"{WAITS}test_a_signal_that_nobody_sent_so_fails_its_step[another_sender]",),
+        name="branches are given a bounded lot to read",
+        file="liyagent/workflows/branches.py",
+        search="        if size > MOST_BYTES:\n",
+        replace="        if False:\n",
+        tests=(f"{FAILURES}test_branches_that_would_be_given_too_much_to_read_fail_their_step",),
+    ),
+    Guard(
+        name="a signal is taken under the name that it was sent by",
+        file="liyagent/workflows/take_signal.py",
+        search='    if words["name"] != name or ',
+        replace="    if ",
+        tests=(f"{WAITS}test_a_signal_that_nobody_sent_so_fails_its_step[renamed]",),
     ),
     Guard(
         name="a signal's words open in its own row alone",

@@ -218,3 +218,16 @@ def test_a_workflows_run_is_not_gone_on_from(works: Works) -> None:
     run = works.world.process().carry()
     with pytest.raises(OfWorkflow):
         continue_run(GoingOn(run_id=run.id, started_by=""))
+
+
+def test_branches_that_would_be_given_too_much_to_read_fail_their_step(works: Works) -> None:
+    keeps: list[dict[str, Any]] = [
+        {"id": f"keep{it}", "type": "set", "values": {f"v{it}": "{{ input.x }}"}} for it in range(3)
+    ]
+    branches = {f"b{it}": [tool(f"t{it}", "keyed")] for it in range(20)}
+    more = {"id": "more", "type": "parallel", "branches": branches}
+    works.start(*keeps, more, given={"x": "x" * 1_000_000})
+    run = works.world.process().carry()
+    assert (run.status, run.error) == ("failed", "workflow.step")
+    assert "step more: its branches would be given" in run.reason
+    assert Run.objects.count() == 1
