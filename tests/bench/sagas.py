@@ -103,8 +103,8 @@ def _start(agent: str, runs: int) -> None:
 @contextmanager
 def _process() -> Iterator[Process]:
     command = [sys.executable, "-m", "tests.bench.saga_process"]
-    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=ROOT, text=True, **piped) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, text=True, stdin=pipe, stdout=pipe) as process:
         _pipe(process.stdout).readline()
         try:
             yield process

@@ -146,7 +146,7 @@ def _check_none_is_lost(stage: Stage, root: Run) -> None:
 
 def _check_round_tried_all(saga: Saga, undos: list[Undo]) -> None:
     """A round that came to its end by itself leaves nothing owed that was owed before it."""
-    last = Run.objects.filter(id=saga.compensating_run).first()
+    last = Run.objects.filter(correlation_id=saga.id, loop=f"undo:{saga.round}").first()
     if last is None or not (last.status == "answered" or last.error == "undo.left"):
         return
     left = [

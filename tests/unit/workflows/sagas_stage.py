@@ -114,7 +114,12 @@ class Stage:
         vendor.before_effect, vendor.after_effect = self._before, self._after
         Agent.objects.filter(key="triage").update(compensations=drawn.map)
         self.allow()
-        known = {"entry": "api", "started_by": "", "mission": self.mission, "request_id": ""}
+        known: dict[str, Any] = {
+            "entry": "api",
+            "started_by": "",
+            "mission": self.mission,
+            "request_id": "",
+        }
         if drawn.steps:
             self.works.save(*drawn.steps, **drawn.facts)
             start_workflow(key="work", given={}, **known)
