@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,13 +41,18 @@ class Works:
         return self.begin(given=given)
 
     def begin(self, *, key: str = "work", given: Any = None, mission: str = "") -> Run:
-        known = {"entry": "api", "started_by": "", "mission": mission, "request_id": ""}
+        known: dict[str, Any] = {
+            "entry": "api",
+            "started_by": "",
+            "mission": mission,
+            "request_id": "",
+        }
         started = start_workflow(key=key, given=given or {}, **known)
         return Run.objects.get(id=started.run_id)
 
 
 @pytest.fixture
-def works(world: World) -> Iterator[Works]:
+def works(world: World) -> Works:
     """Workflows over the world."""
     return Works(world=world)
 
