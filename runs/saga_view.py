@@ -138,7 +138,13 @@ def left_of(saga: Saga, *, most: int) -> list[ShownUndo]:
     """Return what is not undone, the newest first, at most so many, without words."""
     rows = Undo.objects.filter(saga_id=saga.id).exclude(fate=UndoFate.DONE)
     undos = rows.defer("sealed", "outcome").order_by("-order")[:most]
-    nothing = {"request": None, "call": None, "args": "", "error": "", "missing": ""}
+    nothing: dict[str, Any] = {
+        "request": None,
+        "call": None,
+        "args": "",
+        "error": "",
+        "missing": "",
+    }
     return [ShownUndo(undo=it, fate=_fate(saga, it), **nothing) for it in undos]
 
 
@@ -199,7 +205,8 @@ def _ticket(request: HttpRequest, saga: Saga) -> HandedOff:
 
 
 def _request(request: HttpRequest, saga: Saga) -> HandedOff:
-    approval = Approval.objects.defer(*WORDS).filter(id=as_uuid(saga.handoff_id)).first()
+    filed = as_uuid(saga.handoff_id)
+    approval = Approval.objects.defer(*WORDS).filter(id=filed).first() if filed else None
     if approval is None:
         return HandedOff(told="The request to begin it again is not kept any more.")
     url = reverse("admin:approvals_approval_change", args=[approval.id]) if sees_requests(request.user) else ""  # fmt: skip

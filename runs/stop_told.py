@@ -35,7 +35,7 @@ def stop_preview(run: Run) -> StopTold:
         told = "It works for the run above it: what it did is undone only if that one fails, or is stopped."
         return StopTold(told=[ENDS, told], rows=[])
     found = preview_undo(run.id, most=MOST_NAMED + 1)
-    rows = [
+    rows: list[tuple[object, ...]] = [
         (it.order, cell(f"{it.of_server}/{it.of_tool}"), when(it.registered_at), cell(f"{it.server}/{it.tool}"))
         for it in found[:MOST_NAMED]
     ]  # fmt: skip

@@ -90,7 +90,9 @@ class RequestWithRunAdmin(ApprovalAdmin):
     ) -> dict[str, Any]:
         """Return what stands on the page of a request that is no call; nothing for one that is."""
         if is_question(approval):
-            told = SLEEPS.get(approval.status, "The workflow went on with what was said.")
+            told = SLEEPS.get(
+                ApprovalStatus(approval.status), "The workflow went on with what was said."
+            )
             ended = run is None or run.is_ended
             return {**question_of(args, approval), "sleep": OVER if ended else told, "became": None}
         if approval.kind == SAGA:

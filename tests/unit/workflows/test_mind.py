@@ -47,8 +47,10 @@ def test_a_steps_key_is_of_its_run_its_step_and_how_many_were_executed(works: Wo
     keys = list(
         Call.objects.filter(run_id=run.id).order_by("step").values_list("step_key", flat=True)
     )
-    known = {"workflow_run_id": run.id, "step_id": "first"}
-    assert keys == [workflow_step_key(**known, steps_executed=it) for it in (0, 3)]
+    assert keys == [
+        workflow_step_key(workflow_run_id=run.id, step_id="first", steps_executed=it)
+        for it in (0, 3)
+    ]
 
 
 @pytest.mark.parametrize("die", [die_before_effect, die_after_effect])
@@ -130,7 +132,7 @@ def test_branches_are_runs_of_their_own_and_the_step_has_what_each_came_to(works
     run = process.carry()
     assert (run.status, run.reason) == ("answered", "")
     assert Run.objects.filter(parent_id=run.id).count() == 2
-    assert sorted(it.get("n") for it in works.world.vendor.rows) == [1, 1, 3]
+    assert sorted(it["n"] for it in works.world.vendor.rows) == [1, 1, 3]
 
 
 def test_a_persons_word_is_waited_for(works: Works) -> None:

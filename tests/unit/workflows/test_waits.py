@@ -12,6 +12,7 @@ from liyagent.workflows.errors import TooManySignals
 from liyagent.workflows.models import Signal
 from liyagent.workflows.signal import MOST_OPEN, send_signal
 from runs import rest as rest_module
+from runs import suspend
 from runs.checkpoint import load
 from runs.ending import HandedBack
 from runs.errors import RunEnded
@@ -101,7 +102,8 @@ def test_a_signal_that_came_before_is_there_when_it_is_waited_for(works: Works) 
         send_signal(run_id=run.id, name="go", payload=number, actor="olga")
     run = works.world.process().carry()
     assert run.status == "answered"
-    assert sorted(Signal.objects.values_list("taken_by", flat=True)) == [2, 3]
+    taken = Signal.objects.order_by("taken_by").values_list("taken_by", flat=True)
+    assert list(taken) == [2, 3]
     with pytest.raises(RunEnded):
         send_signal(run_id=run.id, name="go", payload=1, actor="olga")
 
@@ -221,7 +223,7 @@ def test_one_that_is_stopped_as_it_goes_to_rest_is_up_at_once(
     works: Works, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = works.start({"id": "r", "type": "wait", "seconds": 600})
-    seen = rest_module.pause
+    seen = suspend.pause
 
     def stop_first(*args: Any, **known: Any) -> HandedBack:
         stop_run(run_id=run.id, actor="olga", reason="wrong host")

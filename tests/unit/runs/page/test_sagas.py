@@ -150,6 +150,7 @@ def test_what_is_held_leads_to_its_request(undoing: World, root: Client) -> None
     html = saga_page(root, run.id)
     assert "Of 3 writes 3 are held for approval." in part(html, "sentence")
     held = Undo.objects.get(saga_id=run.id, order=3)
+    assert held.approval is not None
     assert f"/admin/approvals/approval/{held.approval}/change/" in html
     assert f"/admin/approvals/approval/{held.approval}/" not in saga_page(reader(), run.id)
     decided(Approval.objects.get(id=held.approval), ApprovalStatus.REJECTED)
