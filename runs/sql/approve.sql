@@ -149,13 +149,13 @@ BEGIN
             AND (p_status <> 'expired' OR a.expires_at <= v_now)
         RETURNING a.* INTO v;
     IF NOT FOUND THEN RETURN; END IF;
-    IF v_head.id IS NOT NULL AND p_tells THEN
-        PERFORM liyagent_flush_events(v_run, v.correlation_id, v.mission, v_head.recording, v_head.events_missing,
-            ARRAY['approval.decided'], ARRAY[CASE p_line WHEN '' THEN liyagent_decided_content(v) ELSE p_line END]);
-    END IF;
     IF p_status <> 'approved' THEN
         PERFORM liyagent_undo_not_made(p_approval,
             CASE p_status WHEN 'expired' THEN 'nobody decided about it in time' ELSE p_status || ' by ' || p_by || ': ' || p_reason END);
+    END IF;
+    IF v_head.id IS NOT NULL AND p_tells THEN
+        PERFORM liyagent_flush_events(v_run, v.correlation_id, v.mission, v_head.recording, v_head.events_missing,
+            ARRAY['approval.decided'], ARRAY[CASE p_line WHEN '' THEN liyagent_decided_content(v) ELSE p_line END]);
     END IF;
     RETURN QUERY SELECT v.run_id, v.run_waits;
 END $$;

@@ -36,8 +36,6 @@ BEGIN
             AND (p_fate = 'done' OR (c.late_finding <> 'found' AND (c.deadline <= liyagent_now()
                 OR NOT EXISTS (SELECT 1 FROM leases_holder h WHERE h.id = c.holder))));
     IF NOT FOUND THEN RETURN; END IF;
-    PERFORM liyagent_flush_events(v_head.id, v_call.correlation_id, v_head.mission, v_head.recording,
-        v_head.events_missing, p_kinds, p_contents);
     -- One of its undos is settled by that, or what it did is owed to be undone from now on.
     PERFORM liyagent_undo_found(v_call.run_id, v_call.step, v_call.index, CASE p_fate WHEN 'done' THEN 'done' ELSE 'owed' END,
         left(p_by || ' said so: ' || p_reason, 500));
@@ -45,6 +43,8 @@ BEGIN
         PERFORM liyagent_register_undo(v_call.correlation_id, v_call.run_id, v_call.step, v_call.index, p_undo, p_undo_sealed);
     END IF;
     PERFORM liyagent_judge_saga(v_call.correlation_id);
+    PERFORM liyagent_flush_events(v_head.id, v_call.correlation_id, v_head.mission, v_head.recording,
+        v_head.events_missing, p_kinds, p_contents);
     IF p_fate = 'done' THEN
         v_told := left(format('call %s, the same as this one, happened: %s', p_call, p_reason), 500);
         FOREACH v_one IN ARRAY v_held LOOP

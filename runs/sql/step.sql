@@ -236,10 +236,10 @@ BEGIN
             PERFORM liyagent_audit(p_action, 'agent:' || v.agent_key, v.mission, v.correlation_id, p_run,
                 v.request_id, p_detail);
         END IF;
-        PERFORM liyagent_flush_events(
-            p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
         PERFORM liyagent_end_saga(p_run, v.correlation_id, v.own_loop, p_status, p_reason, p_saga, p_context, p_undo_seal,
             p_undo_start);
+        PERFORM liyagent_flush_events(
+            p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
         RETURN QUERY SELECT v.stop_requested, liyagent_config_version();
     ELSE
         RETURN QUERY SELECT stop_requested, liyagent_config_version() FROM runs_run

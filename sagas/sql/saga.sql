@@ -1,9 +1,19 @@
 -- What a run did that can be undone, kept in the commits of runs. Lock order: heads, requests, calls; then the saga, then its
 -- undos; event heads last. `p_saga` is always the root run's id, which is the correlation id of its family.
 
+-- Before the first thing is said of a saga: that, and the end of its run, come one after the other, since neither would see
+-- what the other has not committed. Held to the end of the transaction; once there is a row, its lock is enough.
+CREATE FUNCTION liyagent_first_of_saga(p_saga uuid) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM sagas_saga s WHERE s.id = p_saga) THEN
+        PERFORM pg_advisory_xact_lock(7246, hashtext(p_saga::text));
+    END IF;
+END $$;
+
 -- The saga of a family, made with the first thing that is to be said of it, under the root's agent and mission.
 CREATE FUNCTION liyagent_saga(p_saga uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM liyagent_first_of_saga(p_saga);
     INSERT INTO sagas_saga (id, agent_key, workflow, mission, status, cause, failed_step, registered, round, handoff,
             handoff_id, key_id, closed_by, closed_reason, created_at, changed_at)
         SELECT r.id, r.agent_key, r.workflow, r.mission, 'open', '', '', 0, 0, '', '', '', '', '', liyagent_now(), liyagent_now()
@@ -207,6 +217,7 @@ CREATE FUNCTION liyagent_end_saga(
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE s sagas_saga;
 BEGIN
+    IF p_run = p_saga THEN PERFORM liyagent_first_of_saga(p_saga); END IF;
     IF p_run = p_saga AND p_status = 'answered' THEN
         UPDATE sagas_saga o SET status = 'closed', closed_reason = 'its run answered', closed_at = liyagent_now(),
                 changed_at = liyagent_now()

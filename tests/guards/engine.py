@@ -7,6 +7,7 @@ from tests.guards.guard import Guard
 WORKFLOWS = "tests/unit/workflows/"
 MIND, WAITS, FAILURES = (f"{WORKFLOWS}test_{it}.py::" for it in ("mind", "waits", "failures"))
 ANYTHING = f"{WORKFLOWS}test_course_of_anything.py::"
+SAGA_RACES = "tests/unit/runs/carrying/test_saga_races.py::"
 HOOKS = "tests/unit/runs/carrying/test_hooks.py::"
 UNDONE = "tests/unit/runs/carrying/test_compensation.py::"
 FAMILY = "tests/unit/runs/delegating/test_undone.py::"
@@ -103,7 +104,7 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         search="        IF p_request ? 'undo' THEN\n",
         replace="        PERFORM 1 FROM sagas_undo u WHERE u.approval = p_replaces FOR NO KEY UPDATE;\n        IF p_request ? 'undo' THEN\n",
         tests=(
-            "tests/unit/runs/carrying/test_saga_races.py::test_a_held_undo_that_is_asked_for_anew_waits_for_the_saga_before_its_undo",
+            f"{SAGA_RACES}test_a_held_undo_that_is_asked_for_anew_waits_for_the_saga_before_its_undo",
         ),
     ),
     Guard(
@@ -112,6 +113,36 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         search="        if size > MOST_BYTES:\n",
         replace="        if False:\n",
         tests=(f"{FAILURES}test_branches_that_would_be_given_too_much_to_read_fail_their_step",),
+    ),
+    Guard(
+        name="the first word of a saga and the end of its run come one after the other",
+        file=SAGA,
+        search="        PERFORM pg_advisory_xact_lock(7246, hashtext(p_saga::text));\n",
+        replace="        NULL;\n",
+        tests=(
+            f"{SAGA_RACES}test_the_first_word_of_a_saga_and_the_end_of_its_run_do_not_miss_each_other",
+        ),
+    ),
+    Guard(
+        name="the end of a run locks its saga before its event head",
+        file="runs/sql/step.sql",
+        search="        PERFORM liyagent_end_saga(",
+        replace="        PERFORM 1 FROM events_eventhead e WHERE e.correlation_id = v.correlation_id FOR UPDATE;\n        PERFORM liyagent_end_saga(",
+        tests=(f"{SAGA_RACES}test_event_heads_are_locked_behind_the_saga[finish]",),
+    ),
+    Guard(
+        name="a decision locks a saga before the event head",
+        file=APPROVE,
+        search="        PERFORM liyagent_undo_not_made(",
+        replace="        PERFORM 1 FROM events_eventhead e WHERE e.correlation_id = v.correlation_id FOR UPDATE;\n        PERFORM liyagent_undo_not_made(",
+        tests=(f"{SAGA_RACES}test_event_heads_are_locked_behind_the_saga[decide]",),
+    ),
+    Guard(
+        name="a person's word locks a saga before the event head",
+        file="runs/sql/person.sql",
+        search="    -- One of its undos is settled by that, or what it did is owed to be undone from now on.\n",
+        replace="    PERFORM 1 FROM events_eventhead e WHERE e.correlation_id = v_call.correlation_id FOR UPDATE;\n",
+        tests=(f"{SAGA_RACES}test_event_heads_are_locked_behind_the_saga[settle_by_person]",),
     ),
     Guard(
         name="a signal is taken under the name that it was sent by",

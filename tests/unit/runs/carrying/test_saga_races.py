@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from threading import Barrier
 from typing import Any
@@ -22,16 +23,44 @@ from liyagent.core.errors import LiyagentError
 from liyagent.gateway.local import ToolFailed
 from runs.close_saga import close_saga
 from runs.compensate import compensate_run
-from runs.models import Run
+from runs.models import Call, Run
+from runs.settle_by_person import it_happened
 from sagas.errors import Compensating, NothingOwed, SagaClosed
 from sagas.models import Saga, Undo
 from tests.unit.approvals.deciding import decided, let_decide
-from tests.unit.runs.carrying.conftest import World
+from tests.unit.runs.carrying.conftest import World, calls, says
 from tests.unit.runs.carrying.test_compensation import fail, undoing, undone, undos
 from tests.unit.runs.carrying.test_hand_off import TWO, filed, stubborn, word
 from tests.unit.runs.carrying.vendor import Killed, die_after_effect, die_before_effect
 
 __all__ = ["stubborn", "undoing"]
+
+HOLD_SAGA = "SELECT 1 FROM sagas_saga FOR NO KEY UPDATE"
+
+
+@contextmanager
+def meeting(
+    world: World, verb: Callable[[], Any], first: tuple[Any, ...] = (HOLD_SAGA,)
+) -> Iterator[psycopg.Connection]:
+    """Let the verb wait for what another connection said first, which is yielded, and goes on behind it."""
+
+    def do() -> None:
+        try:
+            verb()
+        finally:
+            connection.close()
+
+    statement, *values = first
+    with psycopg.connect(world.url) as holder, ThreadPoolExecutor(1) as threads:
+        holder.execute(statement, values)
+        going, until = threads.submit(do), time.monotonic() + 10
+        while not world.sql("SELECT 1 FROM pg_locks WHERE NOT granted") and not going.done():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert not going.done(), going.exception() or "it did not wait"
+        yield holder
+        holder.commit()
+        going.result()
 
 
 def at_once(*verbs: Callable[[], Any]) -> list[Any]:
@@ -201,17 +230,49 @@ def test_a_held_undo_that_is_asked_for_anew_waits_for_the_saga_before_its_undo(
     decided(Approval.objects.get(kind="call"), ApprovalStatus.APPROVED)
     connection.close()
     undoing.sql("UPDATE approvals_approval SET policy_fingerprint = 'another' WHERE kind = 'call'")
-    with psycopg.connect(undoing.url) as holder, ThreadPoolExecutor(1) as threads:
-        holder.execute("SELECT 1 FROM sagas_saga FOR NO KEY UPDATE")
-        going = threads.submit(undone, undoing, name="approved")
-        until = time.monotonic() + 10
-        while not undoing.sql("SELECT 1 FROM pg_locks WHERE NOT granted") and not going.done():
-            assert time.monotonic() < until
-            time.sleep(0.01)
-        assert not going.done()
+    with meeting(undoing, lambda: undone(undoing, name="approved")) as holder:
         holder.execute("SELECT 1 FROM sagas_undo FOR NO KEY UPDATE NOWAIT")
-        holder.rollback()
-        going.result()
     held = Undo.objects.get(saga_id=run.id)
     assert (held.fate, held.tries) == ("held", 2)
+    assert held.approval is not None
     assert Approval.objects.get(id=held.approval).status == "pending"
+
+
+@pytest.mark.parametrize("verb", ["finish", "decide", "settle_by_person"])
+def test_event_heads_are_locked_behind_the_saga(undoing: World, verb: str) -> None:
+    """Whoever holds the saga and tells of it would lose what it tells."""
+
+    def breaks(_tool: str) -> None:
+        raise RuntimeError("reset by peer")
+
+    let_decide("olga")
+    run = fail(undoing, ("v/keyed", {"name": "a"}))
+    if verb == "decide":
+        Agent.objects.update(write_posture="hold")
+        undone(undoing)
+    if verb == "settle_by_person":
+        undoing.vendor.after_effect = breaks
+        undone(undoing)
+    going: dict[str, Callable[[], Any]] = {
+        "finish": lambda: undone(undoing),
+        "decide": lambda: decided(Approval.objects.get(kind="call"), ApprovalStatus.REJECTED),
+        "settle_by_person": lambda: it_happened(
+            call_id=Call.objects.get(fate="unknown").id, result=None, actor="olga", reason="seen"
+        ),
+    }
+    with meeting(undoing, going[verb]) as holder:
+        holder.execute("SELECT 1 FROM events_eventhead FOR UPDATE NOWAIT")
+    assert Saga.objects.get(id=run.id).status == ("partial" if verb == "decide" else "compensated")
+
+
+@pytest.mark.parametrize("answer", ["", "done"], ids=["fails", "answers"])
+def test_the_first_word_of_a_saga_and_the_end_of_its_run_do_not_miss_each_other(
+    undoing: World, answer: str
+) -> None:
+    Agent.objects.update(compensations={})
+    run = undoing.start(calls(("v/keyed", {"name": "a"})), says(answer))
+    first = "SELECT liyagent_register_undo(%s, %s, 1, 0, %s, NULL)"
+    with meeting(undoing, lambda: undone(undoing), (first, run.id, run.id, '{"handoff": "none"}')):
+        pass
+    assert Run.objects.get(id=run.id).is_ended
+    assert Saga.objects.get(id=run.id).status == ("closed" if answer else "handed_off")
