@@ -112,7 +112,13 @@ def _counts(saga: Saga) -> dict[str, int]:
 def _rounds(saga: Saga) -> list[dict[str, Any]]:
     rows = Run.objects.filter(correlation_id=saga.id, loop__startswith=LOOP).order_by("-id")
     found = rows.values("id", "loop", "status", "reason", "created_at", "ended_at")[:MOST_ROUNDS]
-    return [{**it, "round": int(it["loop"].removeprefix(LOOP))} for it in found]
+    return [{**it, "round": _round(it["loop"])} for it in found]
+
+
+def _round(loop: str) -> int:
+    """The number of a round; 0 of a row that names none any more."""
+    told = loop.removeprefix(LOOP)
+    return int(told) if told.isascii() and told.isdigit() else 0
 
 
 def _filed(saga: Saga) -> dict[str, Any] | None:

@@ -171,3 +171,13 @@ def test_who_decides_is_told_first_what_would_be_made_a_second_time(stubborn: Wo
     answer = kim.post(f"/api/approvals/{listed['id']}/approve", decision)
     assert (answer.status, answer.data["status"]) == (200, "consumed")
     assert Run.objects.filter(loop="root").count() == 2
+
+
+def test_a_round_whose_row_names_no_number_is_shown_all_the_same(
+    stubborn: World, olga: Api
+) -> None:
+    run = fail(stubborn, *TWO)
+    undone(stubborn)
+    stubborn.sql("UPDATE runs_run SET loop = 'undo:x' WHERE loop = 'undo:1'")
+    told = olga.get(f"/api/sagas/{run.id}").data
+    assert [it["round"] for it in told["rounds"]] == [0]
