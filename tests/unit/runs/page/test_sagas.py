@@ -91,7 +91,9 @@ def test_the_first_sentence_says_how_it_stands_and_the_next_what_to_do(
     assert "not all undone" in part(html, "stands")
     assert "A person is asked whether it shall begin again, or be closed." in part(html, "handed")
     told = part(html, "to-do")
-    assert told.index("See below why an undo failed") < told.index("Then decide whether it begins again")
+    assert told.index("See below why an undo failed") < told.index(
+        "Then decide whether it begins again"
+    )
 
 
 @pytest.mark.promise("SG-08")
