@@ -54,7 +54,9 @@ BEGIN
         RETURN;
     END IF;
     INSERT INTO runs_part (run_id, number, kind, sealed) VALUES (p_run, 0, 'start', p_sealed);
-    INSERT INTO events_eventhead (correlation_id, count, hash) VALUES (p_correlation, 0, p_genesis)
+    -- Looked for first: an insert would wait for whoever tells in that chain just now, and it may wait for this one.
+    INSERT INTO events_eventhead (correlation_id, count, hash) SELECT p_correlation, 0, p_genesis
+        WHERE NOT EXISTS (SELECT 1 FROM events_eventhead e WHERE e.correlation_id = p_correlation)
         ON CONFLICT (correlation_id) DO NOTHING;
     PERFORM liyagent_audit('agent.run.started', p_started_by, p_mission, p_correlation, p_run, p_request, p_detail,
         p_agent, p_address);

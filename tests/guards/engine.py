@@ -131,6 +131,15 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         tests=(f"{SAGA_RACES}test_event_heads_are_locked_behind_the_saga[finish]",),
     ),
     Guard(
+        name="who starts a run below another waits for no event head",
+        file="runs/sql/start.sql",
+        search="        WHERE NOT EXISTS (SELECT 1 FROM events_eventhead e WHERE e.correlation_id = p_correlation)\n",
+        replace="",
+        tests=(
+            f"{SAGA_RACES}test_whoever_lets_an_undo_out_waits_for_nobody_who_tells_in_its_chain",
+        ),
+    ),
+    Guard(
         name="a decision locks a saga before the event head",
         file=APPROVE,
         search="        PERFORM liyagent_undo_not_made(",

@@ -51,7 +51,7 @@ def meeting(
             connection.close()
 
     statement, *values = first
-    with psycopg.connect(world.url) as holder, ThreadPoolExecutor(1) as threads:
+    with ThreadPoolExecutor(1) as threads, psycopg.connect(world.url) as holder:
         holder.execute(statement, values)
         going, until = threads.submit(do), time.monotonic() + 10
         while not world.sql("SELECT 1 FROM pg_locks WHERE NOT granted") and not going.done():
@@ -246,7 +246,12 @@ def test_event_heads_are_locked_behind_the_saga(undoing: World, verb: str) -> No
         raise RuntimeError("reset by peer")
 
     let_decide("olga")
-    run = fail(undoing, ("v/keyed", {"name": "a"}))
+    if verb == "finish":
+        Agent.objects.update(compensations={})
+        run = undoing.start(calls(("v/keyed", {"name": "a"})), says(""))
+        undoing.sql("SELECT liyagent_saga(%s)", run.id)
+    else:
+        run = fail(undoing, ("v/keyed", {"name": "a"}))
     if verb == "decide":
         Agent.objects.update(write_posture="hold")
         undone(undoing)
@@ -262,7 +267,8 @@ def test_event_heads_are_locked_behind_the_saga(undoing: World, verb: str) -> No
     }
     with meeting(undoing, going[verb]) as holder:
         holder.execute("SELECT 1 FROM events_eventhead FOR UPDATE NOWAIT")
-    assert Saga.objects.get(id=run.id).status == ("partial" if verb == "decide" else "compensated")
+    came = {"finish": "handed_off", "decide": "partial", "settle_by_person": "compensated"}
+    assert Saga.objects.get(id=run.id).status == came[verb]
 
 
 @pytest.mark.parametrize("answer", ["", "done"], ids=["fails", "answers"])
@@ -276,3 +282,20 @@ def test_the_first_word_of_a_saga_and_the_end_of_its_run_do_not_miss_each_other(
         pass
     assert Run.objects.get(id=run.id).is_ended
     assert Saga.objects.get(id=run.id).status == ("closed" if answer else "handed_off")
+
+
+def test_whoever_lets_an_undo_out_waits_for_nobody_who_tells_in_its_chain(undoing: World) -> None:
+    """Who rejects the hand-off has told so, and waits for the round that the other one holds."""
+    let_decide("olga")
+    fail(undoing, ("v/keyed", {"name": "a"}))
+    Agent.objects.update(write_posture="hold")
+    undone(undoing)
+    connection.close()
+    with ThreadPoolExecutor(1) as threads, psycopg.connect(undoing.url) as teller:
+        teller.execute("UPDATE events_eventhead SET count = count")
+        request = Approval.objects.get(kind="call")
+        let_out = threads.submit(at_once, lambda: decided(request, ApprovalStatus.APPROVED))
+        (approved,) = let_out.result(timeout=10)
+        teller.rollback()
+    assert approved.status == "approved"
+    assert Run.objects.filter(loop=f"approved:{request.id}").exists()
