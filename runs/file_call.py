@@ -51,14 +51,16 @@ def file_call(
 ) -> Outcome:
     """File a held call and suspend the run; one that may not wait is told the request's id and goes on.
 
-    One that goes on has at most `MOST_OPEN` requests open: a further call is refused. `replaces` is the request of this
+    One that goes on has at most `MOST_OPEN` requests open: a further call is refused, but no undo, of which there are as many
+    as there were writes (SG-07). `replaces` is the request of this
     very call that `why_stale` says no longer stands; `expires_in` seconds it runs out, by the setting where that is None. Raises `HandedBack` where the run waits, `LostLease`.
     """
     call = verdict.call
     approval, place = new_id(), (step, call.index)
     payload = prepare(call, approved_call_key(approval))
     waits = call.asker.may_wait
-    if not waits and replaces is None and _open_requests(checkpoint) >= MOST_OPEN:
+    is_asked_for = not waits and replaces is None and not checkpoint.undo_key
+    if is_asked_for and _open_requests(checkpoint) >= MOST_OPEN:
         return Outcome(fate=Fate.REFUSED, error=TOO_MANY.format(most=MOST_OPEN))
     outcome = Outcome(
         fate=Fate.HELD,

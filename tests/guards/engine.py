@@ -140,6 +140,13 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         ),
     ),
     Guard(
+        name="no undo is one too many to be put before a person",
+        file="runs/file_call.py",
+        search=" and not checkpoint.undo_key\n",
+        replace="\n",
+        tests=(f"{UNDONE}test_every_undo_that_is_held_is_put_before_a_person",),
+    ),
+    Guard(
         name="a decision locks a saga before the event head",
         file=APPROVE,
         search="        PERFORM liyagent_undo_not_made(",

@@ -9,6 +9,7 @@ import pytest
 from pytest_django import Settings
 
 from liyagent.agents.models import Agent
+from liyagent.approvals.models import Approval
 from liyagent.gateway.local import ToolFailed
 from runs.compensate import compensate_run
 from runs.errors import RunGoesOn
@@ -176,3 +177,16 @@ def test_a_cap_of_its_agent_keeps_no_older_undo_from_being_made(
     undoing.vendor.before_effect = fails
     undone(undoing)
     assert undos(run) == [("blind", "failed", 3), ("keyed", "done", 1)]
+
+
+@pytest.mark.promise("SG-07")
+def test_every_undo_that_is_held_is_put_before_a_person(
+    undoing: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runs.file_call.MOST_OPEN", 1)
+    run = fail(undoing, ("v/keyed", {"name": "a"}), ("v/keyed", {"name": "b"}))
+    Agent.objects.update(write_posture="hold")
+    undone(undoing)
+    assert undos(run) == [("keyed", "held", 1), ("keyed", "held", 1)]
+    asked = set(Approval.objects.filter(kind="call").values_list("id", flat=True))
+    assert set(Undo.objects.values_list("approval", flat=True)) == asked
