@@ -1,4 +1,4 @@
-"""The guards of undos: each is missed by random runs (`make sagas`), and by the test that looks at it alone."""
+"""The guards of undos: missed by the random runs that every test run makes, or by the test that looks at one alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ SAGAS_STATEFUL: tuple[Guard, ...] = (
         search="        PERFORM liyagent_undo_left(p_run);\n",
         replace="",
         tests=(
-            RANDOM,
             f"{IN_DOUBT}test_one_on_its_way_when_the_round_ended_is_unknown",
             f"{IN_DOUBT}test_one_that_failed_is_failed_though_its_round_did_not_come_to_tell",
         ),
@@ -55,58 +54,15 @@ SAGAS_STATEFUL: tuple[Guard, ...] = (
         search="    PERFORM liyagent_late_saga(p_saga, COALESCE(p_undo->>'handoff', ''));\n",
         replace="",
         tests=(
-            RANDOM,
             f"{LATE}test_a_write_that_is_found_when_its_run_has_ended_goes_to_a_person",
             f"{LATE}test_a_write_that_is_let_out_when_its_run_has_ended",
         ),
-    ),
-    Guard(
-        name="one live round at a time, in random runs",
-        file="runs/compensate.py",
-        search="        if saga.status == SagaStatus.COMPENSATING:\n            return saga\n",
-        replace="",
-        tests=(RANDOM,),
     ),
     Guard(
         name="nothing is compensated while a write is in doubt",
         file=SAGA,
         search=" AND NOT liyagent_has_unknown(p_saga) THEN",
         replace=" THEN",
-        tests=(RANDOM,),
-    ),
-    Guard(
-        name="an undo that a person refuses is held no more",
-        file="runs/sql/approve.sql",
-        search="    IF p_status <> 'approved' THEN\n",
-        replace="    IF false THEN\n",
-        tests=(RANDOM,),
-    ),
-    Guard(
-        name="an undo that is held is shown so",
-        file="runs/sql/approve.sql",
-        search="        IF p_request ? 'undo' THEN\n",
-        replace="        IF false THEN\n",
-        tests=(RANDOM,),
-    ),
-    Guard(
-        name="a saga is handed off once, in random runs",
-        file="runs/hand_off.py",
-        search="filter(id=saga_id, handed_off_at=None, handoff__in=FILED)",
-        replace="filter(id=saga_id, handoff__in=FILED)",
-        tests=(RANDOM,),
-    ),
-    Guard(
-        name="what a person says of a write settles its undo",
-        file="runs/sql/person.sql",
-        search="CASE p_fate WHEN 'done' THEN 'done' ELSE 'owed' END,",
-        replace="'unknown',",
-        tests=(RANDOM,),
-    ),
-    Guard(
-        name="an undo in doubt is not shown as failed",
-        file=MIND,
-        search="    Fate.UNKNOWN: UndoFate.UNKNOWN,\n",
-        replace="    Fate.UNKNOWN: UndoFate.FAILED,\n",
         tests=(RANDOM,),
     ),
 )
