@@ -18,7 +18,7 @@ from django.db.models import Model
 from events.buffer import EventBuffer
 from events.content import HIGHEST, content_of, whole_number
 from liyagent.core.clock import boottime
-from liyagent.core.seal import Keyring, Sealer, tag_of
+from liyagent.core.seal import KeyMissing, Keyring, SealBroken, Sealer, tag_of
 from runs.errors import CheckpointBroken, LostLease
 from runs.event_buffer import event_buffer
 from runs.hot import Counters, Fence, GiveUp, ask, ask_together
@@ -57,6 +57,8 @@ class Checkpoint:
     open_marks: Places = field(default_factory=set)
     settled: Places = field(default_factory=set)
     held: Places = field(default_factory=set)
+    # The open marks of this attempt whose writes say how they are undone.
+    declared: Places = field(default_factory=set)
     # As whom, and below whom, the step in hand is made, where that is another than the run's: an undo is the writer's.
     acting_as: str = ""
     acting_below: tuple[str, ...] | None = None
@@ -254,7 +256,7 @@ def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
     _check_marks(run, calls, open_marks)
     _check_settled(run, calls, settled)
     _check_held(claims, held)
-    _check_calls(sealer, stored.calls)
+    declared = _check_calls(sealer, stored.calls)
     _check_log(run, last_told_step=stored.last_told_step)
     return Checkpoint(
         run=run,
@@ -275,7 +277,19 @@ def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
         open_marks=open_marks,
         settled=settled,
         held=held,
+        declared=declared,
     )
+
+
+def first_part(stored: Stored) -> dict[str, Any]:
+    """Return what a run was started with, `{}` where that does not open here, whatever else of it does not."""
+    try:
+        _, kind, sealed = stored.parts[0]
+        start: dict[str, Any] = sealer_of(stored.run).open(sealed, kind=kind, number=0)
+        _check_start(stored.run, start)
+    except (KeyMissing, SealBroken, CheckpointBroken, LookupError):
+        return {}
+    return start
 
 
 def started_as(run: Run) -> dict[str, Any]:
@@ -353,13 +367,18 @@ def _check_held(claims: Any, held: Places) -> None:
         raise CheckpointBroken("the marks of calls that were held are not those that were sealed")
 
 
-def _check_calls(sealer: Sealer, calls: list[Call]) -> None:
-    """Each mark and each outcome opens as what it is, before anything of the step is done (CR-16)."""
+def _check_calls(sealer: Sealer, calls: list[Call]) -> Places:
+    """Each mark and each outcome opens as what it is, before anything of the step is done (CR-16).
+
+    Returns the places of the marks that say how their write is undone.
+    """
+    declared: Places = set()
     for call in calls:
         if call.fate:
             open_outcome(sealer, call)
-        else:
-            open_mark(sealer, call)
+        elif open_mark(sealer, call).undo is not None:
+            declared.add((call.step, call.index))
+    return declared
 
 
 def _places(claimed: list[list[int]]) -> Places:

@@ -302,6 +302,8 @@ class ApprovedScope(RunScope):
         )
         self.resend_until.setdefault(call.index, boottime() + window / 2)
         place = (self.step, call.index)
+        if sealed.undo is not None:
+            checkpoint.declared.add(place)
         checkpoint.held.discard(place)
         fence, asked_at = checkpoint.next_fence(), boottime()
         values = (

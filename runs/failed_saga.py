@@ -16,6 +16,8 @@ from runs.undo_run import undo_child
 CONTEXT = "saga-context"
 # Of the context: what a run that begins again is given.
 AGAIN = "again"
+# Of a run below the root: what it leaves is listed in the saga of its root.
+LISTED = SagaRide(facts={"unknown": True}, sealed=(None, None, None))
 FAILED, STOPPED, REJECTED, CAP = "failed", "stopped", "rejected", "cap"
 # A person's word, or a cap: the writes are undone unless `on_stop` is `keep`.
 BY_WORD = frozenset({STOPPED, REJECTED, CAP})
@@ -30,15 +32,16 @@ def failed_saga(
     error: EndError,
     failed_step: str,
     on_failure: dict[str, Any],
+    leaves_unknown: bool,
     context: dict[str, Any] | None,
 ) -> SagaRide:
     """Return what the end of a run sets going: nothing but for a root that was not answered.
 
     `on_failure` is the workflow's own, `{}` for an agent's run. `context` is what a person will want to know, None where it
-    cannot be told. The run that undoes is made here, and started only if the commit finds that something is owed.
+    cannot be told. `leaves_unknown`: a write that says how it is undone may have happened, and this end leaves it so. The run that undoes is made here, and started only if the commit finds that something is owed.
     """
     if status is RunStatus.ANSWERED or run.id != run.correlation_id:
-        return NO_SAGA
+        return LISTED if leaves_unknown else NO_SAGA
     cause = cause_of(status, error)
     keeps = cause in BY_WORD and on_failure.get("on_stop") == "keep"
     compensate = undoes_on_stop(on_failure) if cause in BY_WORD else undoes(on_failure)
@@ -51,6 +54,7 @@ def failed_saga(
         "compensate": compensate,
         "handoff": "none" if keeps and cause in BY_PERSON else handoff,
         "always": is_asked and cause not in BY_PERSON,
+        "unknown": leaves_unknown,
         "key_id": keyring().newest,
         "child": child,
     }

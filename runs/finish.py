@@ -14,7 +14,7 @@ from liyagent.providers.types import Message, Role
 from liyagent.telemetry.spans import run_span
 from runs import hot
 from runs.behind_end import look_behind
-from runs.checkpoint import Checkpoint, Stored, counters_of, sealer_of, started_as
+from runs.checkpoint import Checkpoint, Stored, counters_of, first_part, sealer_of, started_as
 from runs.endings import EndError
 from runs.event_buffer import event_buffer
 from runs.failed_saga import AGAIN, failed_saga, given_to, on_failure_of
@@ -59,6 +59,8 @@ def end_run(
         unsettled=open_calls,
         answer=words(answer),
     )
+    sent = checkpoint.open_marks - checkpoint.held
+    leaves_unknown = bool(checkpoint.declared & sent)
     checkpoint.open_marks.clear()
     checkpoint.held.clear()
     hot.finish(
@@ -79,6 +81,7 @@ def end_run(
             error=error,
             failed_step=failed_step,
             on_failure=on_failure_of(checkpoint.parts[0]),
+            leaves_unknown=leaves_unknown,
             context=None if context is None else {**context, AGAIN: given_to(checkpoint.parts[0])},
         ),
         events=checkpoint.events.taken(),
@@ -130,16 +133,31 @@ def end_unopened(
         transcript=_told_failed(run, reason),
         late_look_seconds=conf.late_look_seconds,
         audit=_ended(status, reason, losses=run.losses),
-        # What its definition says of failures, if it is a workflow's, cannot be read: undone it is in any case.
-        saga=failed_saga(
-            run, status=status, error=error, failed_step="", on_failure={}, context=None
-        ),
+        saga=_saga_unopened(stored, reason, status=status, error=error),
         events=events.taken(),
         give_up=lambda: False,
     )
     RUNS_ENDED.of(status.value, error.value or "none").inc()
     _tell_span(run, counters_of(run), status, error, reason=reason)
     look_behind(run, status)
+
+
+def _saga_unopened(
+    stored: Stored, reason: str, *, status: RunStatus, error: EndError
+) -> hot.SagaRide:
+    """As its first part says, where that opens; what it did is undone in any case."""
+    run = stored.run
+    start = first_part(stored)
+    context = {"error": reason, "failed_step": "", "attempts": run.attempt}
+    return failed_saga(
+        run,
+        status=status,
+        error=error,
+        failed_step="",
+        on_failure=on_failure_of(start),
+        leaves_unknown=False,
+        context={**context, AGAIN: given_to(start)} if start else None,
+    )
 
 
 def _tell_span(

@@ -141,6 +141,8 @@ class RunScope(Scope):
             marked_after=made_after or checkpoint.database_time(),
             undo=self.undos.setdefault(call.index, self.declare(call)),
         )
+        if sealed.undo is not None:
+            checkpoint.declared.add((self.step, call.index))
         self.resend_until.setdefault(call.index, boottime() + sealed.key_window_seconds / 2)
         marked = hot.write_mark(
             checkpoint.next_fence(),

@@ -113,6 +113,7 @@ class UndoMind(Mind):
         attempt.manner = self._manner = UndoManner()
         self._attempt = attempt
         self._checkpoint = attempt.checkpoint
+        self._began = attempt.run.created_at
         self._undo: Undo | None = None
         self._came: dict[str, int] = {}
 
@@ -230,7 +231,9 @@ class UndoMind(Mind):
         if fate is UndoFate.DONE and self._manner.told_id == self._attempt.last_id:
             self._count(fate)
             return None
-        if fate is not UndoFate.HELD and (undo.fate, undo.tries) == (fate.value, tries):
+        is_of_this_round = undo.settled_at is not None and undo.settled_at >= self._began
+        is_told = is_of_this_round and (undo.fate, undo.tries) == (fate.value, tries)
+        if fate is not UndoFate.HELD and is_told:
             # Told by an attempt before, which ended before it could write the next step.
             return None
         self._tell(undo, fate, tries=tries, note=note, outcome=outcome)

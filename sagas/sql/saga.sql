@@ -80,6 +80,9 @@ DECLARE v sagas_saga; v_status text; v_all bigint; v_done bigint;
 BEGIN
     SELECT s.* INTO v FROM sagas_saga s WHERE s.id = p_saga FOR NO KEY UPDATE;
     IF NOT FOUND OR v.status = 'closed' THEN RETURN v.status; END IF;
+    -- While a round is at it, its end will judge.
+    IF v.status = 'compensating' AND EXISTS (
+        SELECT 1 FROM runs_run r WHERE r.id = v.compensating_run AND r.ended_at IS NULL) THEN RETURN v.status; END IF;
     SELECT count(*), count(*) FILTER (WHERE u.fate = 'done') INTO v_all, v_done FROM sagas_undo u WHERE u.saga_id = p_saga;
     v_status := CASE
         WHEN EXISTS (SELECT 1 FROM runs_run r WHERE r.id = v.compensating_run AND r.ended_at IS NULL) THEN 'compensating'
@@ -154,7 +157,10 @@ BEGIN
     SELECT o.* INTO s FROM sagas_saga o WHERE o.id = u.saga_id FOR NO KEY UPDATE;
     UPDATE sagas_undo o SET fate = p_fate, tries = p_tries, approval = COALESCE(p_approval, o.approval),
             outcome = COALESCE(p_outcome, o.outcome), note = left(p_note, 500), settled_at = liyagent_now()
-        WHERE o.id = p_undo AND o.fate <> 'done' AND (o.fate, o.tries, o.note) IS DISTINCT FROM (p_fate, p_tries, left(p_note, 500));
+        WHERE o.id = p_undo AND o.fate <> 'done'
+            AND ((o.fate, o.tries, o.note) IS DISTINCT FROM (p_fate, p_tries, left(p_note, 500))
+                -- A round that comes to what the one before came to tells so all the same (SG-12).
+                OR o.settled_at < (SELECT r.created_at FROM runs_run r WHERE r.id = s.compensating_run));
     IF NOT FOUND THEN RETURN; END IF;
     PERFORM liyagent_audit('saga.compensation', 'liyagent', s.mission, u.saga_id, u.saga_id, '',
         jsonb_build_object('order', u."order", 'undo', u.server || '/' || u.tool, 'of', u.of_server || '/' || u.of_tool,
@@ -218,6 +224,8 @@ CREATE FUNCTION liyagent_end_saga(
 DECLARE s sagas_saga;
 BEGIN
     IF p_run = p_saga THEN PERFORM liyagent_first_of_saga(p_saga); END IF;
+    -- A write that could be undone may have happened, and nobody will settle it any more: its saga lists it.
+    IF (p_facts->>'unknown')::boolean THEN PERFORM liyagent_saga(p_saga); END IF;
     IF p_run = p_saga AND p_status = 'answered' THEN
         UPDATE sagas_saga o SET status = 'closed', closed_reason = 'its run answered', closed_at = liyagent_now(),
                 changed_at = liyagent_now()
@@ -226,7 +234,7 @@ BEGIN
             PERFORM liyagent_audit('saga.closed', 'liyagent', s.mission, p_saga, p_saga, '',
                 jsonb_build_object('reason', s.closed_reason), s.agent_key);
         END IF;
-    ELSIF p_run = p_saga AND p_facts IS NOT NULL THEN
+    ELSIF p_run = p_saga AND p_facts ? 'cause' THEN
         PERFORM liyagent_fail_saga(p_saga, p_facts, p_context, p_facts->'child', p_seal, p_start);
     ELSIF p_loop LIKE 'undo:%' THEN
         PERFORM liyagent_undo_left(p_run);
