@@ -24,14 +24,6 @@ ELSEWHERE = frozenset(
     {"not_undone", "writes_of_unknown_outcome", "undos", "counted", "run", "workflow", "version"}
 )
 MOST_ATTEMPTS = 100
-NAMES = {
-    "error": "Why it ended",
-    "failed_step": "Where it failed",
-    "input": "Its input",
-    "vars": "Its variables",
-    "task": "Its task",
-    "history": "What was said before",
-}
 
 
 def handed_over(
@@ -71,8 +63,7 @@ def _sections(args: dict[str, Any] | None) -> list[dict[str, Any]]:
         for name, value in args.items()
         if name not in ELSEWHERE and not (has_table and name == "attempts")
     }
-    shown = shown_sections(body)
-    return [{**it, "name": NAMES.get(it["name"], it["name"])} for it in shown]
+    return shown_sections(body)
 
 
 def _attempts(args: dict[str, Any] | None) -> list[dict[str, str]]:

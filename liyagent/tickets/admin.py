@@ -33,6 +33,9 @@ from missions.links import named_mission_link
 MOST_FOUND = 1_000
 CLOSED_FOR_GOOD = "Closed is the end: nothing of it changes any more, and nothing is written on it."
 
+# What a ticket is filed for that has a page of its own.
+SAGA = "saga"
+
 
 @admin.register(Ticket)
 class TicketAdmin(ReadOnlyAdmin):
@@ -271,6 +274,8 @@ def _links(request: HttpRequest, ticket: Ticket) -> dict[str, str]:
     found = {}
     if ticket.run_id is not None and request.user.has_perm("runs.view_run"):
         found["run"] = reverse("admin:runs_run_change", args=[ticket.run_id])
+        if ticket.source_kind == SAGA:
+            found["saga"] = reverse("admin:sagas_saga_change", args=[ticket.run_id])
     if ticket.run_id is not None and request.user.has_perm("audit.view_auditrow"):
         found["audit"] = f"{reverse('admin:audit_auditrow_changelist')}?q={ticket.run_id}"
     return found

@@ -20,6 +20,24 @@ STATES = {
     TicketState.RESOLVED: ("resolved", GOOD),
     TicketState.CLOSED: ("closed", QUIET),
 }
+# Sections of what a failed run left, by their names in the body.
+NAMES = {
+    "not_undone": "What is not undone",
+    "writes_of_unknown_outcome": "Writes of unknown outcome",
+    "run": "The run",
+    "error": "Why it ended",
+    "workflow": "Workflow",
+    "version": "Its version",
+    "failed_step": "Where it failed",
+    "input": "Its input",
+    "vars": "Its variables",
+    "task": "Its task",
+    "history": "What was said before",
+    "attempts": "What each step came to",
+    "undos": "Every write with an undo, the newest first",
+    "counted": "How many",
+    "not_filed_elsewhere": "Why it stands here, and not in the other ticket system",
+}
 PRIORITIES = {Priority.P1: BAD, Priority.P2: WARN}
 # Where a ticket may go from where it stands, and the words of the button that leads there.
 WAYS: dict[str, tuple[tuple[TicketState, str], ...]] = {
@@ -55,7 +73,7 @@ def shown_sections(body: Body) -> list[dict[str, Any]]:
     most = min(LONGEST_SECTION, LONGEST_PAGE // max(1, len(sections)))
     return [
         {
-            "name": cell(it.name) if it.name else "",
+            "name": NAMES.get(it.name) or (cell(it.name) if it.name else ""),
             "text": visible(it.text[:most]),
             "left_out": max(0, len(it.text) - most),
         }
