@@ -30,6 +30,7 @@ from runs.outside_ticket import begin_ticket_run, came_of, ticket_run_of
 from runs.saga_told import hand_off_body
 from runs.undo_run import is_undo_run
 from sagas.models import Handoff, Saga, SagaStatus
+from sagas.wording import CAUSES
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,12 @@ FILED = (Handoff.APPROVAL, Handoff.TICKET)
 TRIED = (SagaStatus.COMPENSATED, SagaStatus.PARTIAL, SagaStatus.HANDED_OFF)
 # A request runs out of time; what a failed run left does not. Nobody waits for it in a process meanwhile.
 EXPIRY = timedelta(days=3650)
+# How it ended, behind `A run of …`.
+ENDED: Mapping[str, str] = {
+    "stopped": "was stopped",
+    "rejected": "ended, because a person said no",
+    "cap": "met a cap",
+}
 FLUSH = "SELECT liyagent_flush_events(%s, %s, %s, %s, %s, %s::text[], %s::text[])"
 # What a dead process left: its family's last end said where the saga stands, and nobody went on. The index holds those
 # alone that are to be handed off. Runs are looked up one by one: an EXISTS might be answered by reading all that are open.
@@ -150,7 +157,7 @@ def _ticket(saga: Saga, root: Run) -> str:
     """A ticket, here or where the settings say; "" while a run is to file it there. What that cannot file is filed here."""
     run, body = ticket_run_of(saga.id), hand_off_body(saga, root)
     what = f"workflow {saga.workflow}" if saga.workflow else f"agent {saga.agent_key}"
-    subject = f"A run of {what} failed: {_counted(saga, body)}"
+    subject = f"A run of {what} {ENDED.get(saga.cause, 'failed')}: {_counted(saga, body)}"
     conf = settings.LIYAGENT.tickets
     if run is None and conf is not None:
         begin_ticket_run(root, conf, subject=subject, body=body)
@@ -184,7 +191,7 @@ WAYS: Mapping[str, Callable[[Saga, Run], str]] = {
 
 def _reason(saga: Saga, body: dict[str, Any]) -> str:
     return (
-        f"the run ended ({saga.cause}), {_counted(saga, body)}. Approving begins it again from the start with the same "
+        f"{CAUSES.get(saga.cause, saga.cause)}: {_counted(saga, body)}. Approving begins it again from the start with the same "
         "input: what was not undone is made a second time. Rejecting closes it."
     )
 
@@ -192,7 +199,14 @@ def _reason(saga: Saga, body: dict[str, Any]) -> str:
 def _counted(saga: Saga, body: dict[str, Any]) -> str:
     left = body["counted"]["not_undone"] if "counted" in body else saga.registered
     unknown = len(body.get("writes_of_unknown_outcome", ()))
-    told = f"{left} of {saga.registered} writes are not undone"
+    if not saga.registered:
+        told = "it made no write that has an undo"
+    else:
+        told = (
+            f"{left} of {saga.registered} undos {'is' if left == 1 else 'are'} not made"
+            if left
+            else "all is undone that has an undo"
+        )
     return f"{told}, {unknown} of unknown outcome" if unknown else told
 
 
