@@ -30,10 +30,14 @@ SELECT r.id, e.kind, left(e.content, 4000), (SELECT count(*) FROM (SELECT 1 FROM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """`until` is None where no time ends it; `what` says for what, "" where nobody knows."""
+    """`until` is None where no time ends it; `what` says for what, "" where nobody knows.
+
+    `is_signal`: a signal wakes it, and at `until` its step fails for want of one.
+    """
 
     until: datetime | None
     what: str
+    is_signal: bool = False
 
 
 def rests_of(runs: Iterable[Run]) -> dict[UUID, Rest]:
@@ -56,15 +60,20 @@ def rests_of(runs: Iterable[Run]) -> dict[UUID, Rest]:
         what = _what(run, kind or "", content or "", children)
         until = run.not_before if run.not_before and run.not_before > now else None
         if what or until:
-            found[run_id] = Rest(until=until, what=what)
+            is_signal = kind == "workflow.waiting" and _waits_for(content).startswith("signal ")
+            found[run_id] = Rest(until=until, what=what, is_signal=is_signal)
     return found
+
+
+def _waits_for(content: str | None) -> str:
+    return visible(some_text(content_of(content or "").get("waits_for")))
 
 
 def _what(run: Run, kind: str, content: str, children: int) -> str:
     told = content_of(content)
     name = visible(some_text(told.get("name")))
     if kind == "workflow.waiting":
-        waits_for = visible(some_text(told.get("waits_for")))
+        waits_for = _waits_for(content)
         return f"step {name}" if waits_for == "time" else f"step {name}: {waits_for}"
     if run.status == RunStatus.WAITING:
         more = "" if children < 100 else " or more"
