@@ -56,7 +56,7 @@ EVENTS: Mapping[str, str] = {
     "saga.compensating": "What was done is being undone",
     "saga.undone": "Undo",
     "saga.ended": "All that was owed was tried",
-    "saga.handoff": "What is left was put before a person",
+    "saga.handoff": "It was put before a person",
 }
 # What these came to, where it is told in a title.
 CAME: Mapping[str, str] = {

@@ -81,7 +81,8 @@ def _manner(step: Mapping[str, Any]) -> Iterator[Row]:
         yield Row(text=f"only when {step['when']}")
     parts = []
     if step.get("retry", {}).get("times"):
-        parts.append(f"tried again {step['retry']['times']} times")
+        times = step["retry"]["times"]
+        parts.append("tried again once" if times == 1 else f"tried again {times} times")
     if "timeout" in step:
         parts.append(f"at most {step['timeout']:g} s")
     if parts:
