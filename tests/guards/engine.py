@@ -11,6 +11,7 @@ SAGA_RACES = "tests/unit/runs/carrying/test_saga_races.py::"
 HOOKS = "tests/unit/runs/carrying/test_hooks.py::"
 UNDONE = "tests/unit/runs/carrying/test_compensation.py::"
 FAMILY = "tests/unit/runs/delegating/test_undone.py::"
+LATE = "tests/unit/runs/carrying/test_late_sagas.py::"
 SAGA, APPROVE, DELEGATE = "sagas/sql/saga.sql", "runs/sql/approve.sql", "runs/sql/delegate.sql"
 
 ENGINE_GUARDS: tuple[Guard, ...] = (
@@ -296,6 +297,27 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         search='    return undoes(on_failure) and on_failure.get("on_stop") != "keep"\n',
         replace="    return undoes(on_failure)\n",
         tests=(f"{WAITS}test_a_person_who_says_no_ends_it_and_what_it_did_is_undone_unless_kept",),
+    ),
+    Guard(
+        name="each round tells what it tried",
+        file=SAGA,
+        search="                OR o.settled_at < (SELECT r.created_at FROM runs_run r WHERE r.id = s.compensating_run));\n",
+        replace="                );\n",
+        tests=(f"{LATE}test_each_round_tells_what_it_tried_whatever_the_one_before_came_to",),
+    ),
+    Guard(
+        name="what an end leaves in doubt is listed in a saga",
+        file=SAGA,
+        search="    IF (p_facts->>'unknown')::boolean THEN PERFORM liyagent_saga(p_saga); END IF;\n",
+        replace="",
+        tests=(f"{LATE}test_a_write_that_its_runs_end_leaves_in_doubt_is_listed_in_a_saga",),
+    ),
+    Guard(
+        name="a lost run begins again with what it was given",
+        file="runs/finish.py",
+        search="        context={**context, AGAIN: given_to(start)} if start else None,\n",
+        replace="        context=None,\n",
+        tests=(f"{LATE}test_a_run_that_was_lost_for_good_is_undone_and_begins_again_as_it_says",),
     ),
     Guard(
         name="who goes on from a run is told what of it was undone",

@@ -53,10 +53,7 @@ SAGAS_STATEFUL: tuple[Guard, ...] = (
         file=SAGA,
         search="    PERFORM liyagent_late_saga(p_saga, COALESCE(p_undo->>'handoff', ''));\n",
         replace="",
-        tests=(
-            f"{LATE}test_a_write_that_is_found_when_its_run_has_ended_goes_to_a_person",
-            f"{LATE}test_a_write_that_is_let_out_when_its_run_has_ended",
-        ),
+        tests=(f"{LATE}test_a_write_that_is_let_out_when_its_run_has_ended",),
     ),
     Guard(
         name="nothing is compensated while a write is in doubt",

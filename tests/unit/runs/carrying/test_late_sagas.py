@@ -17,7 +17,6 @@ from runs.hand_off import hand_off_due
 from runs.late_look import look_late
 from runs.models import Run
 from runs.saga_told import context_of
-from runs.stop import stop_run
 from sagas.models import Saga, Undo
 from tests.unit.approvals.deciding import let_decide
 from tests.unit.runs.carrying.conftest import World, calls, says
@@ -112,11 +111,11 @@ def test_a_write_that_its_runs_end_leaves_in_doubt_is_listed_in_a_saga(undoing: 
     with pytest.raises(Killed):
         first.carry()
     undoing.lapse(first)
-    stop_run(run_id=run.id, actor="olga", reason="wrong host")
-    undoing.process("second").carry()
-    undoing.sql("UPDATE runs_call SET deadline = liyagent_now()")
+    Agent.objects.update(is_contained=True)
+    undoing.sql(BUMP)
+    assert undoing.process("second").carry().error == "agent.contained"
     saga = Saga.objects.get(id=run.id)
-    assert (saga.cause, saga.status, saga.registered) == ("stopped", "handed_off", 0)
+    assert (saga.cause, saga.status, saga.registered) == ("failed", "handed_off", 0)
 
 
 def test_a_run_that_was_lost_for_good_is_undone_and_begins_again_as_it_says(
