@@ -21,6 +21,7 @@ from liyagent.core.tables import cell
 from liyagent.tickets.find import serial_in
 from liyagent.tickets.models import Ticket, TicketState
 from runs.again import begun_again
+from runs.bare_writes import bare_told, bare_writes
 from runs.decisions import WORDS, decision_told, requests_of
 from runs.doubts_admin import as_uuid, sees_requests
 from runs.errors import CheckpointBroken
@@ -39,6 +40,7 @@ from sagas.wording import CAUSES, FATES
 
 UNDOS_A_PAGE = 50
 MOST_UNKNOWN = 50
+MOST_BARE = 50
 MOST_ROUNDS = 20
 WORKED_ON = (TicketState.OPEN, TicketState.IN_PROGRESS)
 SHOWN_CALL = ("id", "run_id", "step", "index", "server", "tool", "step_key", "marked_at")
@@ -97,6 +99,7 @@ def saga_context(request: HttpRequest, saga: Saga) -> dict[str, Any]:
         "handed": handed,
         "shown": page_of(saga, number, rounds=rounds, with_words_too=with_them),
         "page": {"number": number, "pages": pages},
+        **bare_of(saga),
         "unknown": unknown[:MOST_UNKNOWN],
         "is_more_unknown": is_more,
         "rounds": rounds,
@@ -104,6 +107,18 @@ def saga_context(request: HttpRequest, saga: Saga) -> dict[str, Any]:
         "sees_requests": sees_requests(user),
         "sees_calls": user.has_perm("runs.view_call"),
     }
+
+
+def bare_of(saga: Saga) -> dict[str, Any]:
+    """Return what stands of an ended run because no undo is declared for it: `bare`, `is_more_bare` and `bare_told`."""
+    bare = (
+        []
+        if saga.status == SagaStatus.OPEN or not saga.cause
+        else bare_writes(saga, most=MOST_BARE + 1)
+    )
+    is_more = len(bare) > MOST_BARE
+    told = bare_told(len(bare[:MOST_BARE]), is_more=is_more)
+    return {"bare": bare[:MOST_BARE], "is_more_bare": is_more, "bare_told": told}
 
 
 def rounds_of(saga: Saga) -> list[Run]:

@@ -14,7 +14,7 @@ from liyagent.tickets.pages import shown_sections
 from runs.models import Run
 from runs.saga_sentence import beginning_of, counted
 from runs.saga_state import counts_of
-from runs.saga_view import ShownUndo, left_of
+from runs.saga_view import ShownUndo, bare_of, left_of
 from runs.sagas_admin import may_be_compensated
 from sagas.models import Saga
 
@@ -40,6 +40,7 @@ def handed_over(
     return {
         "beginning": beginning_of(saga, run),
         "counted": counted(saga, counts, 0, is_more=False),
+        **bare_of(saga),
         "left": left[:MOST_LEFT],
         "is_more": len(left) > MOST_LEFT,
         "link": _page(saga) if sees else "",

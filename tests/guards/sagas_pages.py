@@ -72,4 +72,18 @@ SAGAS_PAGES: tuple[Guard, ...] = (
         replace="{% for it in handed.none %}",
         tests=(f"{REQUESTS}test_a_hand_off_lists_first_what_would_be_made_again",),
     ),
+    Guard(
+        name="a write without an undo is told where its run may begin again",
+        file="liyagent/console/handed_over.py",
+        search="        **bare_of(saga),\n",
+        replace="",
+        tests=(f"{REQUESTS}test_a_write_without_an_undo_stands_and_would_be_made_again",),
+    ),
+    Guard(
+        name="an undo, and what has one, is no write that stands",
+        file="runs/bare_writes.py",
+        search="it.id not in undoing and ",
+        replace="",
+        tests=(f"{REQUESTS}test_where_all_is_undone_nothing_is_made_twice",),
+    ),
 )

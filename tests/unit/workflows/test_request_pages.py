@@ -172,3 +172,23 @@ def test_where_all_is_undone_nothing_is_made_twice(works: Works, root: Client) -
     shown = words(page_of(root, Approval.objects.get(kind="saga")))
     assert "Nothing is made twice: all that it wrote is undone" in shown
     assert "Not all is undone" not in shown
+
+
+@pytest.mark.promise("SG-09")
+def test_a_write_without_an_undo_stands_and_would_be_made_again(works: Works, root: Client) -> None:
+    works.start(
+        tool("issue", "keyed", {"n": 1}, compensate=KEYED),
+        tool("note", "blind", {"x": 1}),
+        tool("page", "gone", {}),
+    )
+    works.world.process().carry()
+    works.world.process("undoer").carry()
+    approval = Approval.objects.get(kind="saga")
+    shown = words(page_of(root, approval))
+    assert "Nothing is made twice" not in shown
+    assert "1 write without an undo stands as it is." in shown
+    bare = shown.partition("What it wrote and no undo is declared for")[2]
+    assert "v/blind" in bare.partition("Its saga")[0]
+    assert "Not all is undone" in shown
+    saga = words(root.get(f"/admin/sagas/saga/{approval.run_id}/change/").content.decode())
+    assert "Its one write is undone. 1 write without an undo stands as it is." in saga
