@@ -402,6 +402,7 @@ class RunScope(Scope):
         ride = undo_ride(
             declared,
             outcome.result,
+            saga=run.correlation_id,
             run_id=run.id,
             agent=self.checkpoint.acting,
             step=self.step,

@@ -30,6 +30,7 @@ def undo_found(call: Call, run: Run, result: Any, *, is_known: bool = True) -> S
     return undo_ride(
         mark.undo,
         result,
+        saga=run.correlation_id,
         run_id=run.id,
         agent=mark.agent or run.agent_key,
         step=call.step,

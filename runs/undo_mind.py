@@ -11,6 +11,7 @@ from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.gateway.outcome import Call, Fate, Outcome
 from liyagent.providers.types import Finish, ModelAnswer, ToolCall
 from runs import hot
+from runs.approved_run import LOOP as APPROVED
 from runs.attempt import Attempt
 from runs.authority import AgentNow, agent_now, refusal_of
 from runs.checkpoint import Checkpoint, stored_rows
@@ -45,6 +46,14 @@ AT_IT = (
     " AND loop NOT LIKE 'approved:%%' LIMIT 1"
 )
 COUNTS = "SELECT fate, count(*)::int FROM sagas_undo WHERE saga_id = %s GROUP BY fate"
+# What a round before, or the run of its approval, came to with it. Rounds are few, and each is read by its run.
+SENT = (
+    "SELECT c.fate FROM runs_run r JOIN runs_call c ON c.run_id = r.id WHERE r.correlation_id = %s"
+    " AND (r.loop LIKE 'undo:%%' AND c.step_key = %s OR r.loop = %s) AND r.id <> %s AND c.fate IN ('done', 'unknown')"
+    " ORDER BY c.fate LIMIT 1"
+)
+FIRST = f"{LOOP}1"
+ROW_EDITED = "a round before sent it, and its row was changed since"
 HIGHEST = (1 << 31) - 1
 FATES = {
     Fate.DONE: UndoFate.DONE,
@@ -199,7 +208,20 @@ class UndoMind(Mind):
         refusal = refusal_of(Run(agent_key=undo.agent_key), agent)
         if refusal is not None:
             self._tell(undo, UndoFate.FAILED, tries=0, note=refusal[1])
-        return refusal is None
+            return False
+        return not self._was_sent(undo)
+
+    def _was_sent(self, undo: Undo) -> bool:
+        """Whether an earlier round made it, or may have, whatever its row says: that is in no seal, and marks are."""
+        run = self._checkpoint.run
+        if run.loop == FIRST:
+            return False
+        values = (run.correlation_id, undo.key, f"{APPROVED}{undo.approval}", run.id)
+        found = hot.ask(SENT, values, give_up=self._checkpoint.give_up)
+        if found:
+            fate = UndoFate.DONE if found[0][0] == Fate.DONE else UndoFate.UNKNOWN
+            self._tell(undo, fate, tries=undo.tries, note=ROW_EDITED)
+        return bool(found)
 
     def _step(self, undo: Undo, *, tries: int) -> ModelAnswer:
         kept = self._take_up(undo)

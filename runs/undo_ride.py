@@ -32,6 +32,7 @@ def undo_ride(
     declared: Declared,
     result: Any,
     *,
+    saga: UUID,
     run_id: UUID,
     agent: str,
     step: int,
@@ -55,7 +56,13 @@ def undo_ride(
         # What it found in the place of the path are words.
         "missing": resolved.missing.partition(": ")[0],
     }
-    kept = {**facts, "args": resolved.args, "chain": list(chain), "missing": resolved.missing}
+    kept = {
+        **facts,
+        "saga": str(saga),
+        "args": resolved.args,
+        "chain": list(chain),
+        "missing": resolved.missing,
+    }
     sealer = ring.sealer(key_id=ring.newest, run_id=run_id, format_number=FORMAT)
     return SagaRide(
         facts={**facts, HANDOFF: settings.LIYAGENT.saga_handoff},
@@ -85,13 +92,13 @@ def sealer_of_undo(undo: Undo) -> Sealer:
 
 
 def open_undo(undo: Undo) -> dict[str, Any]:
-    """Return an undo as it was sealed: server, tool, key, agent, chain and `args`.
+    """Return an undo as it was sealed: saga, server, tool, key, agent, chain and `args`.
 
     Raises `KeyMissing`, `SealBroken`, `CheckpointBroken` where a column of its row is another.
     """
     place = place_of(undo.step, undo.index)
     kept: dict[str, Any] = sealer_of_undo(undo).open(undo.sealed, kind=UNDO, number=place)
-    sealed = tuple(kept[name] for name in ("server", "tool", "key", "agent"))
-    if sealed != (undo.server, undo.tool, undo.key, undo.agent_key):
+    sealed = tuple(kept[name] for name in ("saga", "server", "tool", "key", "agent"))
+    if sealed != (str(undo.saga_id), undo.server, undo.tool, undo.key, undo.agent_key):
         raise CheckpointBroken(f"undo {undo.order} is not the one that was sealed")
     return kept

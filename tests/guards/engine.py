@@ -299,6 +299,20 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         tests=(f"{WAITS}test_a_person_who_says_no_ends_it_and_what_it_did_is_undone_unless_kept",),
     ),
     Guard(
+        name="what a round before sent is not sent again, whatever its row says",
+        file="runs/undo_mind.py",
+        search="        return not self._was_sent(undo)\n",
+        replace="        return True\n",
+        tests=(f"{UNDONE}test_a_row_that_was_put_back_to_owed_makes_no_undo_twice",),
+    ),
+    Guard(
+        name="an undo is that of its saga",
+        file="runs/undo_ride.py",
+        search="    if sealed != (str(undo.saga_id), undo.server,",
+        replace="    if sealed[1:] != (undo.server,",
+        tests=(f"{UNDONE}test_an_undo_that_was_moved_under_another_saga_is_not_made",),
+    ),
+    Guard(
         name="each round tells what it tried",
         file=SAGA,
         search="                OR o.settled_at < (SELECT r.created_at FROM runs_run r WHERE r.id = s.compensating_run));\n",

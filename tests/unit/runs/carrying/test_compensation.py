@@ -190,3 +190,27 @@ def test_every_undo_that_is_held_is_put_before_a_person(
     assert undos(run) == [("keyed", "held", 1), ("keyed", "held", 1)]
     asked = set(Approval.objects.filter(kind="call").values_list("id", flat=True))
     assert set(Undo.objects.values_list("approval", flat=True)) == asked
+
+
+@pytest.mark.promise("SG-06")
+def test_a_row_that_was_put_back_to_owed_makes_no_undo_twice(undoing: World) -> None:
+    run = fail(undoing, ("v/blind", {"x": 1}))
+    undone(undoing)
+    undoing.sql("UPDATE sagas_undo SET fate = 'owed'")
+    undoing.sql("UPDATE sagas_saga SET status = 'partial'")
+    compensate_run(run_id=run.id, actor="olga")
+    undone(undoing, name="second")
+    assert [it.get("undo_of") for it in undoing.vendor.rows] == [None, 1]
+    assert undos(run) == [("blind", "done", 1)]
+    assert Saga.objects.get(id=run.id).status == "compensated"
+
+
+def test_an_undo_that_was_moved_under_another_saga_is_not_made(undoing: World) -> None:
+    first = fail(undoing, ("v/blind", {"x": 1}))
+    undone(undoing)
+    other = fail(undoing, ("v/blind", {"x": 2}))
+    moved = "UPDATE sagas_undo SET saga_id = %s, fate = 'owed', \"order\" = 9 WHERE saga_id = %s"
+    undoing.sql(moved, other.id, first.id)
+    undone(undoing, name="second")
+    assert sorted(it["undo_of"] for it in undoing.vendor.rows if "undo_of" in it) == [1, 3]
+    assert Undo.objects.get(order=9).fate == "failed"
