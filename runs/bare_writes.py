@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import Exists, OuterRef
 
 from liyagent.agents.sub_agents import SERVER as AGENTS
@@ -10,13 +12,26 @@ from runs.models import Call, Run
 from runs.outside_ticket import LOOP as TICKET_LOOP
 from runs.rest import SERVER as WORKFLOW
 from runs.undo_run import is_undo_run
-from sagas.models import Saga, Undo
+from sagas.models import Saga, SagaStatus, Undo
 
 # Of a family of more runs those below the newest stand for all: a page looks through no more of them.
 MOST_RUNS = 500
+MOST_BARE = 50
 # What they mark is no write at a vendor: work handed to a run of its own, and a question to a person.
 NO_VENDORS = (AGENTS, WORKFLOW)
 SHOWN = ("id", "run_id", "step", "index", "server", "tool", "settled_at")
+
+
+def bare_of(saga: Saga) -> dict[str, Any]:
+    """Return what stands of an ended run because no undo is declared for it: `bare`, `is_more_bare` and `bare_told`."""
+    bare = (
+        []
+        if saga.status == SagaStatus.OPEN or not saga.cause
+        else bare_writes(saga, most=MOST_BARE + 1)
+    )
+    is_more = len(bare) > MOST_BARE
+    told = bare_told(len(bare[:MOST_BARE]), is_more=is_more)
+    return {"bare": bare[:MOST_BARE], "is_more_bare": is_more, "bare_told": told}
 
 
 def bare_writes(saga: Saga, *, most: int) -> list[Call]:

@@ -13,6 +13,7 @@ from liyagent.agents.channels import WITH_ARRIVALS
 from liyagent.core.moments import shown_now, span_in_words, when
 from liyagent.core.tables import visible
 from runs.approved_run import is_approved_run
+from runs.bare_writes import bare_of
 from runs.doubts_admin import sees_requests
 from runs.go_on import continuations_of
 from runs.gone_wrong import gone_wrong
@@ -99,7 +100,7 @@ def _saga(run: Run) -> dict[str, Any]:
     counts = counts_of([saga.id]).get(saga.id, {})
     told = {
         "state": saga_state(saga),
-        "told": counted(saga, counts, 0, is_more=False),
+        "told": counted(saga, counts, 0, is_more=False, bare=bare_of(saga)["bare_told"]),
         "needs": saga.status in LEFT,
         "round": saga.round,
         "compensating_run": saga.compensating_run,

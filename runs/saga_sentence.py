@@ -57,12 +57,15 @@ def _ended(saga: Saga, root: Run) -> str:
     return f"{'was lost' if root.error == 'lost' else 'failed'}{at}{why}"
 
 
-def counted(saga: Saga, counts: Mapping[str, int], unknown: int, *, is_more: bool) -> str:
-    """Say what became of its writes: `Of 3 writes 2 are undone, 1 is held for approval.`."""
-    return " ".join(it for it in (_undos(saga, counts), _unknown(unknown, is_more=is_more)) if it)
+def counted(
+    saga: Saga, counts: Mapping[str, int], unknown: int, *, is_more: bool, bare: str = ""
+) -> str:
+    """Say what became of its writes: `Of 3 writes 2 are undone, 1 is held for approval.`; `bare` says what has no undo."""
+    undos = _undos(saga, counts, is_all=not bare)
+    return " ".join(it for it in (undos, bare, _unknown(unknown, is_more=is_more)) if it)
 
 
-def _undos(saga: Saga, counts: Mapping[str, int]) -> str:
+def _undos(saga: Saga, counts: Mapping[str, int], *, is_all: bool) -> str:
     total = sum(counts.values())
     if not total:
         return "It made no write for which an undo is declared."
@@ -70,6 +73,8 @@ def _undos(saga: Saga, counts: Mapping[str, int]) -> str:
         return f"It keeps what it wrote; {_number(total, 'write')} could have been undone."
     if saga.status == SagaStatus.OPEN:
         return f"Should it fail, {_number(counts.get('owed', 0), 'write')} will be undone."
+    if counts.get("done", 0) == total and not is_all:
+        return f"{_number(total, 'write')} {'is' if total == 1 else 'are'} undone."
     if counts.get("done", 0) == total:
         return "Its one write is undone." if total == 1 else f"All {total} writes are undone."
     told = [

@@ -21,7 +21,7 @@ from liyagent.core.tables import cell
 from liyagent.tickets.find import serial_in
 from liyagent.tickets.models import Ticket, TicketState
 from runs.again import begun_again
-from runs.bare_writes import bare_told, bare_writes
+from runs.bare_writes import bare_of
 from runs.decisions import WORDS, decision_told, requests_of
 from runs.doubts_admin import as_uuid, sees_requests
 from runs.errors import CheckpointBroken
@@ -40,7 +40,6 @@ from sagas.wording import CAUSES, FATES
 
 UNDOS_A_PAGE = 50
 MOST_UNKNOWN = 50
-MOST_BARE = 50
 MOST_ROUNDS = 20
 WORKED_ON = (TicketState.OPEN, TicketState.IN_PROGRESS)
 SHOWN_CALL = ("id", "run_id", "step", "index", "server", "tool", "step_key", "marked_at")
@@ -84,7 +83,7 @@ def saga_context(request: HttpRequest, saga: Saga) -> dict[str, Any]:
     unknown = list(
         unknown_calls().filter(correlation_id=saga.id).only(*SHOWN_CALL, "late_finding", "fate").order_by("-id")[: MOST_UNKNOWN + 1]
     )  # fmt: skip
-    handed, rounds = handed_off(request, saga), rounds_of(saga)
+    handed, rounds, bare = handed_off(request, saga), rounds_of(saga), bare_of(saga)
     is_more = len(unknown) > MOST_UNKNOWN
     pages = max(1, -(-saga.registered // UNDOS_A_PAGE))
     number = min(max(_number(request.GET.get("undos", "")), 1), pages)
@@ -94,12 +93,14 @@ def saga_context(request: HttpRequest, saga: Saga) -> dict[str, Any]:
         "state": state_of(saga),
         "cause": CAUSES.get(saga.cause, cell(saga.cause) if saga.cause else ""),
         "beginning": beginning_of(saga, root),
-        "counted": counted(saga, counts, len(unknown[:MOST_UNKNOWN]), is_more=is_more),
+        "counted": counted(
+            saga, counts, len(unknown[:MOST_UNKNOWN]), is_more=is_more, bare=bare["bare_told"]
+        ),
         "to_do": to_do(saga, counts, len(unknown), handed),
         "handed": handed,
         "shown": page_of(saga, number, rounds=rounds, with_words_too=with_them),
         "page": {"number": number, "pages": pages},
-        **bare_of(saga),
+        **bare,
         "unknown": unknown[:MOST_UNKNOWN],
         "is_more_unknown": is_more,
         "rounds": rounds,
@@ -107,18 +108,6 @@ def saga_context(request: HttpRequest, saga: Saga) -> dict[str, Any]:
         "sees_requests": sees_requests(user),
         "sees_calls": user.has_perm("runs.view_call"),
     }
-
-
-def bare_of(saga: Saga) -> dict[str, Any]:
-    """Return what stands of an ended run because no undo is declared for it: `bare`, `is_more_bare` and `bare_told`."""
-    bare = (
-        []
-        if saga.status == SagaStatus.OPEN or not saga.cause
-        else bare_writes(saga, most=MOST_BARE + 1)
-    )
-    is_more = len(bare) > MOST_BARE
-    told = bare_told(len(bare[:MOST_BARE]), is_more=is_more)
-    return {"bare": bare[:MOST_BARE], "is_more_bare": is_more, "bare_told": told}
 
 
 def rounds_of(saga: Saga) -> list[Run]:

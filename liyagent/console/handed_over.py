@@ -11,10 +11,11 @@ from liyagent.access.permissions import OPERATE, VIEW_RUN
 from liyagent.approvals.models import Approval
 from liyagent.core.tables import cell
 from liyagent.tickets.pages import shown_sections
+from runs.bare_writes import bare_of
 from runs.models import Run
 from runs.saga_sentence import beginning_of, counted
 from runs.saga_state import counts_of
-from runs.saga_view import ShownUndo, bare_of, left_of
+from runs.saga_view import ShownUndo, left_of
 from runs.sagas_admin import may_be_compensated
 from sagas.models import Saga
 
@@ -36,11 +37,11 @@ def handed_over(
     user = request.user
     left: list[ShownUndo] = left_of(saga, most=MOST_LEFT + 1)
     counts = counts_of([saga.id]).get(saga.id, {})
-    sees = user.has_perm(VIEW_RUN)
+    sees, bare = user.has_perm(VIEW_RUN), bare_of(saga)
     return {
         "beginning": beginning_of(saga, run),
-        "counted": counted(saga, counts, 0, is_more=False),
-        **bare_of(saga),
+        "counted": counted(saga, counts, 0, is_more=False, bare=bare["bare_told"]),
+        **bare,
         "left": left[:MOST_LEFT],
         "is_more": len(left) > MOST_LEFT,
         "link": _page(saga) if sees else "",

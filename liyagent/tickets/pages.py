@@ -33,7 +33,7 @@ NAMES = {
     "vars": "Its variables",
     "task": "Its task",
     "history": "What was said before",
-    "attempts": "What each step came to",
+    "attempts": "Its tries",
     "undos": "Every write with an undo, the newest first",
     "counted": "How many",
     "not_filed_elsewhere": "Why it stands here, and not in the other ticket system",

@@ -75,7 +75,7 @@ SAGAS_PAGES: tuple[Guard, ...] = (
     Guard(
         name="a write without an undo is told where its run may begin again",
         file="liyagent/console/handed_over.py",
-        search="        **bare_of(saga),\n",
+        search="        **bare,\n",
         replace="",
         tests=(f"{REQUESTS}test_a_write_without_an_undo_stands_and_would_be_made_again",),
     ),

@@ -191,4 +191,4 @@ def test_a_write_without_an_undo_stands_and_would_be_made_again(works: Works, ro
     assert "v/blind" in bare.partition("Its saga")[0]
     assert "Not all is undone" in shown
     saga = words(root.get(f"/admin/sagas/saga/{approval.run_id}/change/").content.decode())
-    assert "Its one write is undone. 1 write without an undo stands as it is." in saga
+    assert "1 write is undone. 1 write without an undo stands as it is." in saga
