@@ -363,7 +363,18 @@ def _workflow(run: RunState, told: Mapping[str, Any], number: int) -> None:
 
 
 def _saga(run: RunState, told: Mapping[str, Any], number: int) -> None:
-    texts = ("server", "tool", "key", "undo", "missing", "fate", "approval", "note", "handoff", "id")
+    texts = (
+        "server",
+        "tool",
+        "key",
+        "undo",
+        "missing",
+        "fate",
+        "approval",
+        "note",
+        "handoff",
+        "id",
+    )
     numbers = (
         "step",
         "index",
