@@ -256,7 +256,8 @@ class SagaAdmin(ReadOnlyAdmin):
             return format_html("{}", "none" if saga.handoff else "-")
         told = when(saga.handed_off_at) if saga.handed_off_at else pill("not yet", QUIET)
         name = saga.handoff_id if saga.handoff == "ticket" and saga.handoff_id else saga.handoff
-        return format_html("{} {}", cell(name), told)
+        # One box: on a phone a cell's parts stand beside each other, and a bare word would be broken letter by letter.
+        return format_html("<div>{} {}</div>", cell(name), told)
 
     @admin.display(description="mission")
     def named_mission(self, saga: Saga) -> SafeString:
