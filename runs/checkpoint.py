@@ -137,6 +137,22 @@ def seal_head(
     return sealer.seal(claims, kind=HEAD, number=sequence)
 
 
+def seal_begun(run: Run, part: Any) -> tuple[bytes, bytes]:
+    """Return the first part of a run that begins, sealed, and the head over it. Raises `KeyMissing`."""
+    sealer = sealer_of(run)
+    start = sealer.seal(part, kind=START, number=0)
+    head = seal_head(
+        sealer,
+        sequence=0,
+        counters=Counters(),
+        parts=1,
+        last_tag=tag_of(start),
+        open_marks=set(),
+        settled=set(),
+    )
+    return start, head
+
+
 def keyring() -> Keyring:
     """Return the configured ring."""
     return Keyring(settings.LIYAGENT.seal_keys)

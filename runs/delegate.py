@@ -11,16 +11,15 @@ from psycopg.types.json import Jsonb
 
 from liyagent.core.ids import new_id
 from liyagent.core.plain import clean_text
-from liyagent.core.seal import KeyMissing, SealBroken, tag_of
+from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.gateway.outcome import Fate, Outcome, Payload, Verdict
 from liyagent.transcripts.models import Transcript
 from runs import hot
 from runs.authority import AgentNow, agent_now
 from runs.checkpoint import (
-    START,
     Checkpoint,
     keyring,
-    seal_head,
+    seal_begun,
     sealer_of,
     started_as,
     stored_rows,
@@ -32,7 +31,6 @@ from runs.family import CHAIN, chain_of
 from runs.file_call import intent_of
 from runs.finish import TRANSCRIPT
 from runs.guard import facts_of, masked_start
-from runs.hot import Counters
 from runs.in_doubt import UNKNOWN_TEXT
 from runs.marks import SealedMark
 from runs.models import Call, Run, RunStatus
@@ -210,15 +208,5 @@ def _sealed_start(
     part = {**start_part(task=task, history=[], run=started_as(child)), CHAIN: list(chain)}
     if facts:
         part["guarded"] = facts
-    sealer = sealer_of(child)
-    sealed = sealer.seal(part, kind=START, number=0)
-    seal = seal_head(
-        sealer,
-        sequence=0,
-        counters=Counters(),
-        parts=1,
-        last_tag=tag_of(sealed),
-        open_marks=set(),
-        settled=set(),
-    )
+    sealed, seal = seal_begun(child, part)
     return sealed, seal, facts

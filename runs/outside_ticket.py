@@ -15,12 +15,11 @@ from psycopg.types.json import Jsonb
 
 from liyagent.core.canonical import digest
 from liyagent.core.ids import new_id
-from liyagent.core.seal import KeyMissing, SealBroken, tag_of
+from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.core.ticket_conf import TicketConf
 from liyagent.tickets.outside import TicketFields, ticket_call
-from runs.checkpoint import START, keyring, seal_head, sealer_of, started_as
+from runs.checkpoint import keyring, seal_begun, started_as
 from runs.conversation import start_part
-from runs.hot import Counters
 from runs.minds import MIND
 from runs.models import MINDED_FORMAT, Run, RunStatus
 from runs.transcript import read_transcript
@@ -49,17 +48,14 @@ def begin_ticket_run(root: Run, conf: TicketConf, *, subject: str, body: dict[st
     )  # fmt: skip
     server, tool, args = ticket_call(fields, conf)
     run = _child(root)
-    sealer, key = sealer_of(run), digest([LOOP, str(root.id)])
+    key = digest([LOOP, str(root.id)])
     part = {
         **start_part(task=f"File a ticket for run {root.id}.", history=[], run=started_as(run)),
         MIND: NAME,
         KEY: key,
         SENT: {"name": f"{server}/{tool}", "args": args},
     }
-    start = sealer.seal(part, kind=START, number=0)
-    seal = seal_head(
-        sealer, sequence=0, counters=Counters(), parts=1, last_tag=tag_of(start), open_marks=set(), settled=set()
-    )  # fmt: skip
+    start, seal = seal_begun(run, part)
     told = {"agent": run.agent_key, "entry": run.entry, "files_ticket_of": str(root.id)}
     values: list[Any] = [
         run.id, run.correlation_id, run.parent_id, run.loop, run.agent_key, run.agent_version, run.entry, run.mission,

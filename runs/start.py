@@ -15,16 +15,14 @@ from liyagent.agents.errors import AgentUnknown, ChannelClosed
 from liyagent.core.errors import BadInput, LiyagentError
 from liyagent.core.ids import new_id
 from liyagent.core.plain import clean_text
-from liyagent.core.seal import tag_of
 from liyagent.core.traceparent import TRACEPARENT
 from missions.context import current_stamp
 from runs.authority import AgentNow, agent_now, newest_config
 from runs.begin import Begun, begin_run, current_config
-from runs.checkpoint import START, keyring, seal_head, sealer_of, started_as
+from runs.checkpoint import keyring, seal_begun, started_as
 from runs.conversation import start_part
 from runs.errors import AgentContained, NotStarted, StartKeyReused
 from runs.guard import facts_of, masked_start
-from runs.hot import Counters
 from runs.minds import MIND
 from runs.models import MINDED_FORMAT, ROOT_LOOP, Run, StartKey
 from runs.wake import tell_queued
@@ -213,7 +211,6 @@ def _seal(
     plan: Plan | None,
 ) -> bytes:
     """Seal the first part, which also says as whose run it was started, and the head over it."""
-    sealer = sealer_of(run)
     part = start_part(task=task, history=turns, run=started_as(run))
     if plan is not None:
         part |= {MIND: plan.mind, **plan.facts}
@@ -221,16 +218,7 @@ def _seal(
         part["guarded"] = acted
     if (traceparent := current_stamp().traceparent) and settings.LIYAGENT.traces:
         part[TRACEPARENT] = traceparent
-    sealed = sealer.seal(part, kind=START, number=0)
-    run.seal = seal_head(
-        sealer,
-        sequence=0,
-        counters=Counters(),
-        parts=1,
-        last_tag=tag_of(sealed),
-        open_marks=set(),
-        settled=set(),
-    )
+    sealed, run.seal = seal_begun(run, part)
     return sealed
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from liyagent.core.ids import new_id
-from liyagent.core.seal import tag_of
-from runs.checkpoint import START, keyring, seal_head, sealer_of, started_as
+from runs.checkpoint import keyring, seal_begun, started_as
 from runs.conversation import start_part
-from runs.hot import Counters
 from runs.minds import MIND
 from runs.models import MINDED_FORMAT, Run
 
@@ -44,17 +42,7 @@ def undo_child(root: Run, *, round_number: int) -> Child:
     )
     task = f"Undo what run {root.id} did, the newest first."
     part = {**start_part(task=task, history=[], run=started_as(child)), MIND: NAME}
-    sealer = sealer_of(child)
-    start = sealer.seal(part, kind=START, number=0)
-    seal = seal_head(
-        sealer,
-        sequence=0,
-        counters=Counters(),
-        parts=1,
-        last_tag=tag_of(start),
-        open_marks=set(),
-        settled=set(),
-    )
+    start, seal = seal_begun(child, part)
     facts = {
         "id": str(child.id),
         "agent": child.agent_key,

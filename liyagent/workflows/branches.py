@@ -12,17 +12,15 @@ from psycopg.types.json import Jsonb
 from liyagent.core.canonical import digest
 from liyagent.core.ids import new_id
 from liyagent.core.plain import json_bytes
-from liyagent.core.seal import KeyMissing, SealBroken, tag_of
+from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.gateway.outcome import Call, Fate, Outcome
 from liyagent.workflows.course import Ask, Course
 from runs import hot
 from runs.attempt import Attempt
 from runs.checkpoint import (
-    START,
     Checkpoint,
     keyring,
-    seal_head,
-    sealer_of,
+    seal_begun,
     started_as,
     stored_rows,
 )
@@ -31,7 +29,6 @@ from runs.delegate import answer_told, come_back, wait_for_children
 from runs.ending import HandedBack
 from runs.endings import EndError
 from runs.family import CHAIN, chain_of
-from runs.hot import Counters
 from runs.minds import MIND
 from runs.models import MINDED_FORMAT, Run, RunStatus
 from runs.rest import answered
@@ -180,17 +177,7 @@ def _child(
             BEFORE: _before(course),
         },
     }
-    sealer = sealer_of(child)
-    start = sealer.seal(part, kind=START, number=0)
-    seal = seal_head(
-        sealer,
-        sequence=0,
-        counters=Counters(),
-        parts=1,
-        last_tag=tag_of(start),
-        open_marks=set(),
-        settled=set(),
-    )
+    start, seal = seal_begun(child, part)
     facts = {
         "id": str(child.id),
         "loop": loop,
