@@ -60,7 +60,9 @@ def _parsed(text: str) -> Any:
         for node in _nodes(parsed.parsed):
             _check(node)
     except (JMESPathError, RecursionError, ValueError) as error:
-        raise BadCondition(f"{text[:80]!r} is no JMESPath: {_one_line(error)}") from None
+        told = _one_line(error)
+        hint = "; a number stands in backticks" if "(NUMBER)" in told else ""
+        raise BadCondition(f"{text[:80]!r} is no JMESPath: {told}{hint}") from None
     return parsed
 
 

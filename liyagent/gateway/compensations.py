@@ -134,6 +134,7 @@ def _near(name: str) -> str:
     names = list(rows.values_list("name", flat=True)[:MOST_COMPARED])
     if names:
         near = get_close_matches(tool, names, n=3) or names[:MOST_NAMED]
-        return f"; server {server} has {', '.join(near)}"
+        has = "has" if len(near) == len(names) else "has among others"
+        return f"; server {server} {has} {', '.join(near)}"
     keys = ToolServer.objects.order_by("key").values_list("key", flat=True)[:MOST_NAMED]
     return f"; the servers are {', '.join(keys)}" if keys else "; there is no server yet"

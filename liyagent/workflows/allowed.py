@@ -133,4 +133,5 @@ def _near(use: _Use) -> str:
     rows = Tool.objects.filter(server__key=use.server, is_offered=True).order_by("name")
     names = list(rows.values_list("name", flat=True)[:MOST_COMPARED])
     near = get_close_matches(use.tool, names, n=3) or names[:MOST_NAMED]
-    return f"; it has: {', '.join(near)}" if near else ""
+    has = "it has" if len(near) == len(names) else "it has among others"
+    return f"; {has}: {', '.join(near)}" if near else ""

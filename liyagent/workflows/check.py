@@ -129,20 +129,24 @@ def _wait(step: Mapping[str, Any], path: str) -> Iterator[Problem]:
 
 
 def _reached(steps: Sequence[Mapping[str, Any]]) -> set[str]:
-    by_id = {it["id"]: (number, it) for number, it in enumerate(steps)}
-    reached: set[str] = set()
-    ahead = [steps[0]["id"]]
+    """The ids of the steps that are led to. One that leads to no step is told of once: those behind it count as reached."""
+    places: dict[str, int] = {}
+    for number, step in enumerate(steps):
+        places.setdefault(step["id"], number)
+    reached: set[int] = set()
+    ahead = [0]
     while ahead:
-        name = ahead.pop()
-        if name in reached or name not in by_id:
+        number = ahead.pop()
+        if number in reached or number >= len(steps):
             continue
-        reached.add(name)
-        number, step = by_id[name]
-        ahead += [to for _, to in _targets(step)]
+        reached.add(number)
+        step = steps[number]
+        leads = [to for _, to in _targets(step)]
+        ahead += [places[to] for to in leads if to in places]
         follows = "else" not in step if step["type"] == "branch" else "next" not in step
-        if follows and number + 1 < len(steps):
-            ahead.append(steps[number + 1]["id"])
-    return reached
+        if follows or any(to not in places and to != END for to in leads):
+            ahead.append(number + 1)
+    return {steps[number]["id"] for number in reached}
 
 
 def _expressions(value: Any, path: str, names: set[str]) -> Iterator[Problem]:

@@ -98,7 +98,7 @@ def test_setting_the_map_is_a_version_and_is_audited_with_what_it_was_and_is() -
         ({"jira/search": UNDO}, '$.compensations["jira/search"]', "is a read by its contract"),
         ({"mail/shred": {"tool": "unsend"}}, '$.compensations["mail/shred"]', "which the agent may not use; its tools are jira/*, mail/send, mail/unsend"),
         ({"agents/disk": UNDO}, '$.compensations["agents/disk"]', "whose own map undoes what it writes"),
-        ({"jira/create_issue": {**UNDO, "tool": "delete_isue"}}, f"{CREATE}.tool", "is jira/delete_isue: there is no such tool; server jira has delete_issue"),
+        ({"jira/create_issue": {**UNDO, "tool": "delete_isue"}}, f"{CREATE}.tool", "is jira/delete_isue: there is no such tool; server jira has among others delete_issue"),
         ({"jira/create_issue": {**UNDO, "tool": "search"}}, f"{CREATE}.tool", "is jira/search, which is a read"),
         ({"jira/create_issue": {"tool": "mail/shred"}}, f"{CREATE}.tool", "which the agent may not use"),
         ({"jira/create_issue": {"tool": "shred", "server": "mail"}}, f"{CREATE}.tool", "is mail/shred, which the agent may not use"),

@@ -43,7 +43,7 @@ def told() -> list[str]:
         ({"is_offered": False}, "tool is jira/delete_issue, which its server does not offer any more"),
         ({"effect": "read"}, "which is a read by its contract"),
         ({"schema": {"properties": {"id": {}}, "required": ["id"]}}, "args.key is no argument of jira/delete_issue, which takes id"),
-        ({"name": "remove_issue"}, "there is no such tool; server jira has create_issue"),
+        ({"name": "remove_issue"}, "there is no such tool; server jira has among others create_issue"),
     ],
 )  # fmt: skip
 def test_an_undo_that_would_fail_now_is_told(columns: dict[str, Any], said: str) -> None:

@@ -106,6 +106,18 @@ def test_one_mistake_is_told_once_and_nothing_else_with_it() -> None:
         assert len(problems_of(data)) == 1, problems_of(data)
 
 
+def test_a_step_that_leads_nowhere_and_an_id_that_stands_twice_are_told_without_what_is_behind_them() -> (
+    None
+):
+    rest = {"type": "wait", "seconds": 1}
+    behind = [{**rest, "id": name} for name in ("b", "c", "d")]
+    ((path, said),) = problems_of({"steps": [{**rest, "id": "a", "next": "bb"}, *behind]})
+    assert path == "$.steps[0].next"
+    assert "'bb' is no step" in said
+    ((path, said),) = problems_of({"steps": [*behind, {**rest, "id": "b"}]})
+    assert (path, said) == ("$.steps[3].id", "'b' is the id of an earlier step")
+
+
 def test_what_is_wrong_is_told_in_the_order_of_the_definition() -> None:
     steps = [{**ISSUE, "id": f"s{number}", "args": 5} for number in range(12)]
     assert [path for path, _ in problems_of({"steps": steps})] == [f"$.steps[{number}].args" for number in range(12)]  # fmt: skip
