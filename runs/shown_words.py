@@ -12,7 +12,7 @@ from liyagent.core.tables import visible
 def shown_words(value: Any) -> str:
     """Return words as a page shows them: what is invisible written out, what was cut or not kept said."""
     if isinstance(value, Mapping) and set(value) == {"sha256", "bytes"}:
-        return f"(not kept: {value['bytes']} bytes; this agent is recorded without words)"
+        return f"(not kept: {value['bytes']} bytes; what stands here is their digest alone)"
     if isinstance(value, Mapping) and set(value) == {"cut", "of"}:
         cut = visible(str(value["cut"]))
         return f"{cut}\n(cut: the first {len(str(value['cut']))} of {value['of']} characters)"
