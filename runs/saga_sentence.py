@@ -82,6 +82,8 @@ def _undos(saga: Saga, counts: Mapping[str, int], *, is_all: bool) -> str:
         for name, (one, more) in COUNTED.items()
         if (number := counts.get(name, 0))
     ]
+    if total == 1 and told:
+        return f"{'Its one' if is_all else '1'} write {told[0].removeprefix('1 ')}."
     return f"Of {_number(total, 'write')} {', '.join(told)}."
 
 
