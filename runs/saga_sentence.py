@@ -110,7 +110,9 @@ def to_do(
     if has["held"]:
         steps.append("Decide about what is held: approved, it is undone then.")
     if has["failed"]:
-        steps.append("See below why an undo failed, mend that, and compensate what is owed.")
+        steps.append(
+            "See below why an undo failed, mend that, and compensate what is owed. Where its arguments are wrong, undo it by hand: they stay as they were fixed."
+        )
     if has["owed"]:
         kept = " It was kept on purpose." if saga.round == 0 and saga.cause in ON_PURPOSE else ""
         steps.append(f"Compensate what is owed, or close it if it is to stay.{kept}")
