@@ -98,8 +98,6 @@ def open_undo(undo: Undo) -> dict[str, Any]:
     """
     place = place_of(undo.step, undo.index)
     kept: dict[str, Any] = sealer_of_undo(undo).open(undo.sealed, kind=UNDO, number=place)
-    # One that was sealed before its saga was part of it says nothing of it: its run is in its seal all the same.
-    kept = {"saga": str(undo.saga_id), **kept}
     sealed = tuple(kept[name] for name in ("saga", "server", "tool", "key", "agent"))
     if sealed != (str(undo.saga_id), undo.server, undo.tool, undo.key, undo.agent_key):
         raise CheckpointBroken(f"undo {undo.order} is not the one that was sealed")

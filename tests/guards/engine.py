@@ -313,13 +313,6 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         tests=(f"{UNDONE}test_an_undo_that_was_moved_under_another_saga_is_not_made",),
     ),
     Guard(
-        name="an undo that was sealed before its saga was part of it is made",
-        file="runs/undo_ride.py",
-        search='    kept = {"saga": str(undo.saga_id), **kept}\n',
-        replace="",
-        tests=(f"{UNDONE}test_an_undo_of_an_earlier_release_whose_seal_names_no_saga_is_made",),
-    ),
-    Guard(
         name="each round tells what it tried",
         file=SAGA,
         search="                OR o.settled_at < (SELECT r.created_at FROM runs_run r WHERE r.id = s.compensating_run));\n",

@@ -15,9 +15,7 @@ from runs.compensate import compensate_run
 from runs.errors import RunGoesOn
 from runs.go_on import GoingOn, continue_run
 from runs.keys import undo_key
-from runs.marks import place_of
 from runs.models import Call, Run
-from runs.undo_ride import UNDO, open_undo, sealer_of_undo
 from sagas.models import Saga, Undo
 from tests.unit.runs.carrying.conftest import Process, World, calls, says
 from tests.unit.runs.carrying.vendor import Killed, die_after_effect, die_before_effect
@@ -216,18 +214,3 @@ def test_an_undo_that_was_moved_under_another_saga_is_not_made(undoing: World) -
     undone(undoing, name="second")
     assert sorted(it["undo_of"] for it in undoing.vendor.rows if "undo_of" in it) == [1, 3]
     assert Undo.objects.get(order=9).fate == "failed"
-
-
-@pytest.mark.promise("SG-06")
-def test_an_undo_of_an_earlier_release_whose_seal_names_no_saga_is_made(undoing: World) -> None:
-    run = fail(undoing, ("v/blind", {"x": 1}))
-    undo = Undo.objects.get(saga_id=run.id)
-    kept = {name: value for name, value in open_undo(undo).items() if name != "saga"}
-    place = place_of(undo.step, undo.index)
-    undoing.sql(
-        "UPDATE sagas_undo SET sealed = %s",
-        sealer_of_undo(undo).seal(kept, kind=UNDO, number=place),
-    )
-    undone(undoing)
-    assert undos(run) == [("blind", "done", 1)]
-    assert Saga.objects.get(id=run.id).status == "compensated"
