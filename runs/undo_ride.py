@@ -98,7 +98,7 @@ def open_undo(undo: Undo) -> dict[str, Any]:
     """
     place = place_of(undo.step, undo.index)
     kept: dict[str, Any] = sealer_of_undo(undo).open(undo.sealed, kind=UNDO, number=place)
-    sealed = tuple(kept[name] for name in ("saga", "server", "tool", "key", "agent"))
+    sealed = tuple(kept.get(name) for name in ("saga", "server", "tool", "key", "agent"))
     if sealed != (str(undo.saga_id), undo.server, undo.tool, undo.key, undo.agent_key):
         raise CheckpointBroken(f"undo {undo.order} is not the one that was sealed")
     return kept
