@@ -69,6 +69,13 @@ WORKFLOW_DEFINITIONS: tuple[Guard, ...] = (
         tests=(WRONG, f"{API}test_a_definition_is_validated_without_being_saved"),
     ),
     Guard(
+        name="a tool takes the arguments that a step gives it",
+        file=f"{ROOM}allowed.py",
+        search="            problems += found or _args_problems(use, tools[use.name], fitting)\n",
+        replace="            problems += found\n",
+        tests=(f"{SAVE}test_arguments_that_their_tool_does_not_take_are_refused_with_their_path",),
+    ),
+    Guard(
         name="a step calls what its agent's patterns let in",
         file=f"{ROOM}allowed.py",
         search="    elif not is_allowed(use.name, agent.tool_patterns):\n",

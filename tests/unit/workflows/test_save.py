@@ -114,6 +114,33 @@ def test_what_names_something_that_is_not_there_is_refused_with_its_path(
     assert said in why
 
 
+@pytest.mark.parametrize(
+    ("changes", "path", "said"),
+    [
+        ({"args": {"sumary": "x"}}, "$.steps[0].args.sumary", "is no argument of jira/create_issue, which takes labels, summary"),
+        ({"args": {}}, "$.steps[0].args", "has no 'summary'"),
+        ({"args": {"summary": 7}}, "$.steps[0].args.summary", "does not fit jira/create_issue"),
+        ({"compensate": {"tool": "delete_issue", "args": {"isue": "{{ steps.issue.output.key }}"}}}, "$.steps[0].compensate.args.isue", "is no argument of jira/delete_issue"),
+        ({"compensate": {"tool": "delete_issue"}}, "$.steps[0].compensate.args", "has no 'issue_key'"),
+    ],
+)  # fmt: skip
+def test_arguments_that_their_tool_does_not_take_are_refused_with_their_path(
+    desk: None, changes: dict[str, Any], path: str, said: str
+) -> None:
+    text = {"type": "string"}
+    takes = {
+        "create_issue": {"summary": text, "labels": {"type": "array"}},
+        "delete_issue": {"issue_key": text},
+    }
+    for name, properties in takes.items():
+        schema = {"type": "object", "properties": properties, "required": [*properties][:1]}
+        Tool.objects.filter(name=name).update(schema=schema)
+    found, why = told(definition=definition(**changes))[0]
+    assert found == path
+    assert said in why
+    save_given(given(), actor="olga")
+
+
 def test_a_tool_that_the_agent_may_not_use_is_refused_with_its_path(desk: None) -> None:
     Agent.objects.filter(key="desk").update(tool_patterns=["jira/create_*", "servicenow/*"])
     assert told(definition={"steps": [ISSUE, CHANGE]}) == [
