@@ -20,8 +20,9 @@ from liyagent.core.paging import (
 from liyagent.core.seal import KeyMissing, SealBroken
 from liyagent.tickets.models import Ticket
 from runs.again import begun_again
+from runs.bare_writes import SHOWN, bare_of
 from runs.failed_saga import AGAIN
-from runs.models import Run
+from runs.models import Call, Run
 from runs.saga_told import (
     MOST_UNKNOWN,
     NOT_OPENED,
@@ -42,6 +43,8 @@ def saga_of(run_id: UUID) -> Saga:
     """Return the saga of the family of a run. Raises `SagaUnknown`."""
     correlation = Run.objects.filter(id=run_id).values_list("correlation_id", flat=True).first()
     saga = Saga.objects.filter(id=correlation).first() if correlation is not None else None
+    if correlation is None:
+        raise SagaUnknown(f"there is no run {run_id}", run=run_id)
     if saga is None:
         raise SagaUnknown(run=run_id)
     return saga
@@ -54,13 +57,15 @@ def saga_told(saga: Saga, asked: Mapping[str, str], *, opens: bool) -> dict[str,
     Raises `BadInput`.
     """
     undos, next_cursor = _undos(saga, asked, opens=opens)
-    unknown = unknown_writes(saga)
+    unknown, bare = unknown_writes(saga), bare_of(saga)
     return {
         "counts": _counts(saga),
         "undos": undos,
         "next_cursor": next_cursor,
         "unknown_writes": unknown[:MOST_UNKNOWN],
         "unknown_writes_truncated": len(unknown) > MOST_UNKNOWN,
+        "writes_without_undo": [_bare(it) for it in bare["bare"]],
+        "writes_without_undo_truncated": bare["is_more_bare"],
         "rounds": _rounds(saga),
         "filed": _filed(saga),
         **({"context": _context(saga)} if opens else {}),
@@ -84,6 +89,10 @@ def _undos(saga: Saga, asked: Mapping[str, str], *, opens: bool) -> tuple[list[A
     found = with_words(rows, most=limit + 1)
     more = write_cursor([str(found[limit - 1].order)]) if len(found) > limit else ""
     return [_undo(it, opens=opens) for it in found[:limit]], more
+
+
+def _bare(call: Call) -> dict[str, Any]:
+    return {name: getattr(call, name) for name in SHOWN}
 
 
 def _undo(undo: Undo, *, opens: bool) -> dict[str, Any]:

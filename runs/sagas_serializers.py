@@ -56,6 +56,18 @@ class UnknownWriteSerializer(serializers.Serializer[Any]):
     late_finding = serializers.CharField(allow_blank=True)
 
 
+class BareWriteSerializer(serializers.Serializer[Any]):
+    """A write of the ended family that was done and that no undo is known of: it stands."""
+
+    id = serializers.IntegerField()
+    run_id = serializers.UUIDField()
+    step = serializers.IntegerField()
+    index = serializers.IntegerField()
+    server = serializers.CharField()
+    tool = serializers.CharField()
+    settled_at = serializers.DateTimeField(allow_null=True)
+
+
 class RoundSerializer(serializers.Serializer[Any]):
     """A run that made undos."""
 
@@ -88,13 +100,15 @@ class SagaToldSerializer(SagaSerializer):
     next = serializers.CharField(allow_null=True)
     unknown_writes = UnknownWriteSerializer(many=True)
     unknown_writes_truncated = serializers.BooleanField()
+    writes_without_undo = BareWriteSerializer(many=True)
+    writes_without_undo_truncated = serializers.BooleanField()
     rounds = RoundSerializer(many=True)
     filed = FiledSerializer(allow_null=True)
     context = serializers.DictField(required=False)  # type: ignore[assignment]  # a field of this name, as DRF allows
 
     class Meta(SagaSerializer.Meta):
         fields: tuple[str, ...] = (
-            *LISTED, "counts", "undos", "next", "unknown_writes", "unknown_writes_truncated", "rounds", "filed",
-            "context",
+            *LISTED, "counts", "undos", "next", "unknown_writes", "unknown_writes_truncated",
+            "writes_without_undo", "writes_without_undo_truncated", "rounds", "filed", "context",
         )  # fmt: skip
         read_only_fields = fields

@@ -7,11 +7,12 @@ from uuid import uuid4
 
 import pytest
 
+from liyagent.agents.models import Agent
 from runs.models import Run
 from sagas.models import Saga, Undo
 from tests.flows.conftest import Api, api_of, make_user
 from tests.unit.runs.carrying.conftest import World, world
-from tests.unit.runs.carrying.test_compensation import fail, undoing, undone
+from tests.unit.runs.carrying.test_compensation import MAP, fail, undoing, undone
 from tests.unit.runs.carrying.test_hand_off import TWO, stubborn, unswept
 
 __all__ = ["stubborn", "undoing", "unswept", "world"]
@@ -60,6 +61,18 @@ def test_a_saga_is_told_whole(stubborn: World, olga: Api, reader: Api) -> None:
     assert beside == {
         "run_id": str(run.id), "status": "partial", "undos": 2, "url": f"/api/sagas/{run.id}",
     }  # fmt: skip
+
+
+def test_writes_that_no_undo_is_known_of_are_told_too(undoing: World, olga: Api) -> None:
+    Agent.objects.update(compensations={"v/blind": MAP["v/blind"]})
+    run = fail(undoing, ("v/keyed", {"name": "a"}), ("v/blind", {"x": 1}))
+    undone(undoing)
+    told = olga.get(f"/api/sagas/{run.id}").data
+    assert told["status"] == "compensated"
+    assert [(it["server"], it["tool"], it["step"]) for it in told["writes_without_undo"]] == [
+        ("v", "keyed", 1)
+    ]
+    assert told["writes_without_undo_truncated"] is False
 
 
 def test_its_undos_are_told_a_page_at_a_time(undoing: World, olga: Api) -> None:
