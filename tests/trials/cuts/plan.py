@@ -19,6 +19,11 @@ MOST_OF_A_WAY = 4
 # its undos), and one as it is handed off.
 MOST_OF_A_LONG, DOUBTS_OF_A_LONG = 4, 3
 HANDING_OFF = ("insert approvals_approval", "update sagas_saga")
+# What a long course has the same number of each time it is played: what a process does beside its runs it does by the clock.
+STEADY = tuple(
+    f"liyagent_{it}"
+    for it in ("step", "mark", "settle", "finish", "fork", "wait_for_child", "undo_told")
+)
 # What changes something by its verb; what a delivery is between its claim and its settle.
 CHANGING = ("insert ", "update ", "commit", "connector p", "receiver p")
 DELIVERING = ("update entry_delivery", "update teams_teamsturn", "connector p", "receiver p")
@@ -125,7 +130,9 @@ def each_in_doubt(course: Sequence[Message]) -> list[int]:
 
 def _of_long(course: Sequence[Message], rotated: Sequence[Cut], chance: random.Random) -> list[Cut]:
     """Some of the kills; and those between mark and settle of its undos, which are its last marks (FL-63)."""
-    wanted = [it for it in rotated if changes(it.message)]
+    wanted = [
+        it for it in rotated if it.message.name.startswith(STEADY) or TOOL_CALL in it.message.name
+    ]
     groups = [set(span) for span in spans_of_marks(course)[-DOUBTS_OF_A_LONG:]]
     groups.append({it.number for it in rotated if it.message.name.startswith(HANDING_OFF)})
     chosen = chance.sample(wanted, min(MOST_OF_A_LONG, len(wanted)))
