@@ -79,7 +79,7 @@ FIRES = """        with transaction.atomic(durable=True):
 LIVE_ROUND = """        if saga.status == SagaStatus.COMPENSATING:
             return saga
 """
-HEARD = "        if fate is not UndoFate.HELD and (undo.fate, undo.tries) == (fate.value, tries):\n"
+HEARD = "        if fate is not UndoFate.HELD and is_told:\n"
 SWEEPS_HAND_OFFS = "        hand_off_due()\n"
 
 
