@@ -179,7 +179,7 @@ STEP = with_events(
 )
 MARK = "SELECT * FROM liyagent_mark(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b)"
 SETTLE = with_events(
-    "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, %s, %s, %s, %b, EVENTS)"
+    "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, %s, %s, EVENTS, %s, %b)"
 )
 FLUSH = with_events("SELECT * FROM liyagent_flush(%s, %s, %s, %b, %s, %s, %s, EVENTS)")
 RELEASE = with_events("SELECT * FROM liyagent_release(%s, %s, %s, %b, %s, %s, EVENTS)")
@@ -189,7 +189,7 @@ DUE_ALONE = "SELECT * FROM liyagent_due_alone(%s, %s, %s)"
 CLAIM = "SELECT * FROM liyagent_claim(%s, %s, %s, NULL)"
 FINISH = with_events(
     "SELECT * FROM liyagent_finish("
-    "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, %s, %b, %b, %b, EVENTS)"
+    "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, EVENTS, %s, %b, %b, %b)"
 )
 
 
@@ -311,7 +311,7 @@ def write_settled(
 ) -> Told:
     """Keep what a marked call came back with, how it is undone, its audit row and events in one commit. Raises `LostLease`."""
     values = (fence.run_id, fence.attempt, fence.sequence, seal, step, index, fate, settlement)
-    rest = (outcome, late_look_seconds, *audit.values(), *undo.values(), *events)
+    rest = (outcome, late_look_seconds, *audit.values(), *events, *undo.values())
     return told_of(ask(SETTLE, (*values, *rest), give_up=give_up), fence)
 
 
@@ -365,8 +365,8 @@ def finish(
         transcript,
         late_look_seconds,
         *audit.values(),
-        *saga.values(),
         *events,
+        *saga.values(),
     )
     return told_of(ask(FINISH, (*values, *rest), give_up=give_up), fence)
 

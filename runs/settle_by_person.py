@@ -36,7 +36,7 @@ from runs.undo_found import undo_found
 BY_PERSON = "by_person"
 SETTLE = (
     "SELECT was, withdrawn, waiting FROM liyagent_settle_by_person("
-    "%s, %s, %s, %s, %s, %s, %s::jsonb, %s, %s::text[], %s::text[])"
+    "%s, %s, %s, %s, %s, %s, %s::text[], %s::text[], %s::jsonb, %s)"
 )
 LOOK = "SELECT finding FROM liyagent_look_again(%s)"
 MOST_ID = (1 << 63) - 1
@@ -170,7 +170,7 @@ def _settle(
     undo = undo_found(call, run, outcome.result, is_known=outcome.result != NO_RESULT)
     is_done = outcome.fate is Fate.DONE
     values: list[Any] = [call.id, outcome.fate.value, sealed, run.key_id, actor, reason]
-    values += [*(undo if is_done else NO_UNDO).values(), kinds, contents]
+    values += [kinds, contents, *(undo if is_done else NO_UNDO).values()]
     with transaction.atomic(durable=True):
         rows = _ask(SETTLE, values)
         if not rows:

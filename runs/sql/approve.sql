@@ -26,7 +26,7 @@ BEGIN
                 ceiling, ceiling_digest, sealed, key_id, replaces, created_at, expires_at, remind_at, decided_by,
                 decision_reason, settled_reason)
             VALUES (p_approval, 'call', 'pending', p_run, v.correlation_id, p_step, p_index, p_waits, v.mission,
-                p_request->>'agent', v.entry, v.started_by, p_request->>'run_as', p_request->>'server', p_request->>'tool',
+                COALESCE(p_request->>'agent', v.agent_key), v.entry, v.started_by, p_request->>'run_as', p_request->>'server', p_request->>'tool',
                 p_request->>'gate', p_request->>'reason', p_request->>'digest', p_request->>'policy_fingerprint',
                 p_request->'ceiling', p_request->>'ceiling_digest', p_words, p_request->>'key_id', p_replaces, v_now,
                 v_now + make_interval(secs => p_expiry_seconds), v_now + make_interval(secs => NULLIF(p_remind_seconds, 0)), '',

@@ -9,8 +9,8 @@
 -- Before the mark's own deadline nobody knows that it did not: a process that stalls may still send (`tests/model/in_flight.pml`).
 -- One that was proven dead has no row any more.
 CREATE FUNCTION liyagent_settle_by_person(
-    p_call bigint, p_fate text, p_outcome bytea, p_key_id text, p_by text, p_reason text, p_undo jsonb, p_undo_sealed bytea,
-    p_kinds text[], p_contents text[]
+    p_call bigint, p_fate text, p_outcome bytea, p_key_id text, p_by text, p_reason text, p_kinds text[],
+    p_contents text[], p_undo jsonb DEFAULT NULL, p_undo_sealed bytea DEFAULT NULL
 ) RETURNS TABLE (was jsonb, withdrawn uuid[], waiting uuid[]) LANGUAGE plpgsql AS $$
 DECLARE
     v_call runs_call; v_head runs_run; v_runs uuid[]; v_held uuid[]; v_one uuid; v_told text;

@@ -130,7 +130,7 @@ END $$;
 CREATE FUNCTION liyagent_settle(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_step int, p_index int, p_fate text,
     p_settlement text, p_outcome bytea, p_late_look_seconds double precision, p_action text, p_detail jsonb,
-    p_undo jsonb, p_undo_sealed bytea, p_kinds text[], p_contents text[]
+    p_kinds text[], p_contents text[], p_undo jsonb DEFAULT NULL, p_undo_sealed bytea DEFAULT NULL
 ) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
 DECLARE v record;
 BEGIN
@@ -197,8 +197,8 @@ END $$;
 CREATE FUNCTION liyagent_finish(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_status text, p_reason text, p_error text,
     p_steps int, p_calls int, p_input_tokens bigint, p_output_tokens bigint, p_cost bigint, p_transcript bytea,
-    p_late_look_seconds double precision, p_action text, p_detail jsonb, p_saga jsonb, p_context bytea,
-    p_undo_seal bytea, p_undo_start bytea, p_kinds text[], p_contents text[]
+    p_late_look_seconds double precision, p_action text, p_detail jsonb, p_kinds text[], p_contents text[],
+    p_saga jsonb DEFAULT NULL, p_context bytea DEFAULT NULL, p_undo_seal bytea DEFAULT NULL, p_undo_start bytea DEFAULT NULL
 ) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
 DECLARE v record; v_parent uuid; v_withdrawn text[];
 BEGIN

@@ -20,7 +20,7 @@ from tests.unit.runs.sql import (
 
 REQUEST = {
     "run_as": "", "server": "v", "tool": "keyed", "gate": "write_posture", "reason": "held", "digest": "d",
-    "policy_fingerprint": "p", "agent": "triage", "ceiling": {}, "ceiling_digest": "c", "key_id": "k1", "key_window_seconds": 0,
+    "policy_fingerprint": "p", "ceiling": {}, "ceiling_digest": "c", "key_id": "k1", "key_window_seconds": 0,
 }  # fmt: skip
 KEY = "the-delegation-key"
 # A child's format.

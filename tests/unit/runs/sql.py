@@ -324,8 +324,6 @@ def settle(
         late,
         "tool.call",
         Jsonb({"index": index}),
-        # Nothing undoes it.
-        *(None, None),
         *arrays(events),
     )
     return fenced(connection, "settle", fence, sequence, values)
@@ -362,8 +360,6 @@ def finish(
         late,
         "agent.run.ended",
         Jsonb({}),
-        # Nothing of it is undone.
-        *(None, None, None, None),
         *arrays(events),
     )
     return fenced(connection, "finish", fence, sequence, values)
