@@ -236,6 +236,11 @@ BEGIN
         END IF;
     ELSIF p_run = p_saga AND p_facts ? 'cause' THEN
         PERFORM liyagent_fail_saga(p_saga, p_facts, p_context, p_facts->'child', p_seal, p_start);
+    ELSIF p_run = p_saga THEN
+        -- Ended by a process of the release before, which says nothing of it: for a person to look at.
+        UPDATE sagas_saga o SET cause = 'failed', handoff = 'approval', changed_at = liyagent_now()
+            WHERE o.id = p_saga AND o.status = 'open';
+        PERFORM liyagent_judge_saga(p_saga);
     ELSIF p_loop LIKE 'undo:%' THEN
         PERFORM liyagent_undo_left(p_run);
         PERFORM liyagent_judge_saga(p_saga);

@@ -14,6 +14,7 @@ from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.gateway.local import ToolFailed
 from runs.compensate import compensate_run
 from runs.hand_off import hand_off_due
+from runs.hot import NO_SAGA
 from runs.late_look import look_late
 from runs.models import Run
 from runs.saga_told import context_of
@@ -134,3 +135,24 @@ def test_a_run_that_was_lost_for_good_is_undone_and_begins_again_as_it_says(
     saga = Saga.objects.get(id=run.id)
     assert saga.status == "compensated"
     assert context_of(saga)["again"] == {"task": "look after it", "history": []}
+
+
+def test_a_run_that_the_release_before_ended_goes_to_a_person(
+    undoing: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends its runs without a word of what is to be undone."""
+    with monkeypatch.context() as release_before:
+        release_before.setattr("runs.finish.failed_saga", lambda *_, **__: NO_SAGA)
+        run = fail_as_it_is(undoing)
+    saga = Saga.objects.get(id=run.id)
+    assert (saga.status, saga.cause, saga.handoff) == ("handed_off", "failed", "approval")
+    assert saga.handed_off_at is not None
+    compensate_run(run_id=run.id, actor="olga")
+    undone(undoing)
+    assert Saga.objects.get(id=run.id).status == "compensated"
+
+
+def fail_as_it_is(world: World) -> Run:
+    """A run with one write that fails, as its model answers nothing."""
+    world.start(calls(("v/blind", {"x": 1})), says(""))
+    return world.process().carry()
