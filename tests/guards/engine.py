@@ -313,6 +313,13 @@ ENGINE_GUARDS: tuple[Guard, ...] = (
         tests=(f"{UNDONE}test_an_undo_that_was_moved_under_another_saga_is_not_made",),
     ),
     Guard(
+        name="a saga whose run the release before ended goes to a person",
+        file=SAGA,
+        search="        UPDATE sagas_saga o SET cause = 'failed', handoff = 'approval', changed_at = liyagent_now()\n            WHERE o.id = p_saga AND o.status = 'open';\n",
+        replace="",
+        tests=(f"{LATE}test_a_run_that_the_release_before_ended_goes_to_a_person",),
+    ),
+    Guard(
         name="each round tells what it tried",
         file=SAGA,
         search="                OR o.settled_at < (SELECT r.created_at FROM runs_run r WHERE r.id = s.compensating_run));\n",
