@@ -10,8 +10,10 @@ from django.db import DatabaseError, connection
 
 from liyagent.core.checks import TAG, query
 from liyagent.core.errors import BadSetting
+from liyagent.core.sql_functions import FUNCTION
 from runs.durability import check_durability
-from runs.hot_functions import FILES, FUNCTION, SQL
+from runs.hot_functions import FILES, SQL
+from sagas.functions import SQL as SAGAS_SQL
 
 APPEND_ONLY = (
     *("audit_auditrow", "events_runevent", "events_eventhead", "events_purgecertificate"),
@@ -41,8 +43,9 @@ def check_append_only(**_: Any) -> Iterable[checks.CheckMessage]:
 
 @checks.register(TAG, deploy=True)
 def check_hot_functions(**_: Any) -> Iterable[checks.CheckMessage]:
-    """Every function of `runs/sql` is in the database."""
-    wanted = {name for file in FILES for name in FUNCTION.findall((SQL / file).read_text())}
+    """Every function of `runs/sql` and `sagas/sql` is in the database."""
+    files = [*(SQL / file for file in FILES), SAGAS_SQL]
+    wanted = {name for file in files for name in FUNCTION.findall(file.read_text())}
     rows = query(
         "SELECT proname FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname = ANY(%s)",
         sorted(wanted),

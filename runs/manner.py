@@ -39,7 +39,7 @@ class Manner:
 
     def look(self, scope: RunScope, call: Call, row: MarkedCall | None) -> Outcome:
         """Answer a call of our own, settled; asked again after a crash, it answers the same. Raises `HandedBack` while it waits."""
-        raise NotImplementedError
+        raise LookupError(f"{call.name} is no call of our own")
 
     def context(self, checkpoint: Checkpoint, ending: Ending) -> dict[str, Any]:
         """Return what a person who takes the failed run over has to know, in words."""

@@ -75,16 +75,6 @@ def definition_of(data: Mapping[str, Any]) -> Definition:
     )
 
 
-def branch_of(definition: Definition, step: Step, name: str) -> Definition:
-    """Return a branch of a parallel step as a definition of its own: it reads what its parent has read so far."""
-    steps = step.body["branches"][name]
-    return Definition(
-        first=steps[0]["id"],
-        steps={it.id: it for it in _steps(steps)},
-        most_steps=definition.most_steps,
-    )
-
-
 COMMON = frozenset({"id", "type", "next", "retry", "timeout", "when", "on_error", "fallback"})
 
 

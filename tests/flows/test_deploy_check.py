@@ -260,9 +260,10 @@ def test_a_trigger_that_does_not_always_fire_is_told(
     assert said() == {"liyagent.W002", "liyagent.E050"}
 
 
-def test_a_missing_function_is_told(production: FreshDatabase) -> None:
+@pytest.mark.parametrize("name", ["liyagent_finish", "liyagent_judge_saga"])
+def test_a_missing_function_is_told(production: FreshDatabase, name: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("ALTER FUNCTION liyagent_finish RENAME TO another")
+        cursor.execute(f"ALTER FUNCTION {name} RENAME TO another")
     assert said() == {"liyagent.W002", "liyagent.E051"}
 
 
