@@ -54,7 +54,7 @@ test-browser: .venv/.ok-tests .venv/.ok-browser ## open every page of the consol
 check: .venv/.ok-tests ## lint, format, types, import contracts, missing migrations
 	@echo "ruff check" && $(PY) -m ruff check .
 	@echo "ruff format" && $(PY) -m ruff format --check .
-	@echo "mypy" && $(NO_DATABASE) $(PY) -m mypy liyagent events missions runs sagas tests manage.py
+	@echo "mypy" && $(NO_DATABASE) $(PY) -m mypy liyagent events handoffs missions routines runs sagas tests manage.py
 	@echo "import contracts" && .venv/bin/lint-imports --no-logo
 	@echo "migrations" && $(DUMMY) $(PY) -m liyagent.launcher with-postgres -- $(PY) manage.py makemigrations --check --dry-run
 

@@ -86,6 +86,10 @@ class Conf:
     run_events_retention_days: int
     saga_handoff: str
     undo_backoff_seconds: float
+    replay_parallel: int
+    routine_min_support: int
+    routine_suggest: str
+    routine_fallback_rate: float
     log_level: str
     metrics_token: str
     roots: RootsConf
@@ -160,6 +164,16 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         ),
         undo_backoff_seconds=_number(
             env, "LIYAGENT_UNDO_BACKOFF_SECONDS", default=2, low=0, high=3600
+        ),
+        replay_parallel=_whole(env, "LIYAGENT_REPLAY_PARALLEL", default=8, low=1, high=64),
+        routine_min_support=_whole(
+            env, "TICKETIQ_ROUTINE_MIN_SUPPORT", default=3, low=2, high=10_000
+        ),
+        routine_suggest=_choice(
+            env, "TICKETIQ_ROUTINE_SUGGEST", default="list", of=("list", "queue", "off")
+        ),
+        routine_fallback_rate=_number(
+            env, "LIYAGENT_ROUTINE_FALLBACK_RATE", default=0.5, low=0, high=1
         ),
         log_level=_choice(
             env, "LIYAGENT_LOG_LEVEL", default="INFO", of=("DEBUG", "INFO", "WARNING", "ERROR")
