@@ -1,0 +1,76 @@
+"""What a run passes to `liyagent_hand`, so that a hand-off is kept in the commit of what it belongs to (HO-03)."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from events.keys import tagging_key
+from handoffs.content import body_text, digest_of
+from handoffs.tags import Stated, tag_of
+
+
+def ride_of(
+    *,
+    thread: UUID,
+    number: int,
+    sender: str,
+    recipient: str,
+    kind: str,
+    body: Any,
+    author: str,
+    mission: str,
+    run_id: UUID | None = None,
+    correlation_id: UUID | None = None,
+    request_id: str = "",
+    reader: str = "",
+    reader_run: UUID | None = None,
+) -> dict[str, Any]:
+    """Return version `number` of a thread as `liyagent_hand` takes it, plain; its digest stands in `digest`.
+
+    `body` is plain JSON (`core.plain.to_plain`), already as it may be recorded. `reader`: who read it in the same commit.
+    Raises `NotCanonical`.
+    """
+    text = body_text(body)
+    digest = digest_of(sender=sender, recipient=recipient, kind=kind, body_text=text)
+    stated = Stated(
+        thread=thread,
+        number=number,
+        digest=digest,
+        author=author,
+        run_id=run_id,
+        correlation_id=correlation_id,
+        mission=mission,
+    )
+    return {
+        "thread": str(thread),
+        "number": number,
+        "digest": digest,
+        "sender": sender,
+        "recipient": recipient,
+        "kind": kind,
+        "body": text,
+        "author": author,
+        "run": _id(run_id),
+        "correlation": _id(correlation_id),
+        "mission": mission,
+        "request": request_id,
+        "tag": tag_of(stated, tagging_key()).hex(),
+        **_reader(reader, reader_run),
+    }
+
+
+def reading_of(
+    *, thread: UUID, number: int, digest: str, reader: str, run_id: UUID | None
+) -> dict[str, Any]:
+    """Return, as `liyagent_hand` takes it, that `reader` read a version by the digest that it made of it; nothing is written else."""
+    named = {"thread": str(thread), "number": number, "digest": digest}
+    return {**named, **_reader(reader, run_id)}
+
+
+def _reader(reader: str, run_id: UUID | None) -> dict[str, Any]:
+    return {"reader": reader, "reader_run": _id(run_id)} if reader else {}
+
+
+def _id(value: UUID | None) -> str | None:
+    return str(value) if value else None

@@ -1,0 +1,58 @@
+"""Who wrote a version had a key of ours: a tag beside each, made in the process before it is handed to the database. Pure.
+
+Whoever can write to the tables can also add a version, with a digest that fits; what they cannot make is a tag. It says of
+which thread the version is and as the how-manieth, what was handed over, by whom, and in which run and mission:
+
+    fingerprint of the key (4 bytes) | HMAC-SHA-256, first half (16)
+
+The key is the record's, as of events. What a version stands in the place of is not in it: that is the one before.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from events.tags import FINGERPRINT_BYTES, MAC_BYTES, RecordKey
+
+DOMAIN = "liyagent/handoff-tag/v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """What the tag of a version says."""
+
+    thread: UUID
+    number: int
+    digest: str
+    author: str
+    run_id: UUID | None
+    correlation_id: UUID | None
+    mission: str
+
+
+def tag_of(stated: Stated, key: RecordKey) -> bytes:
+    """Return the tag of a version."""
+    return key.fingerprint + _mac(stated, key)
+
+
+def is_of(tag: bytes | memoryview[int], stated: Stated, keys: Sequence[RecordKey]) -> bool | None:
+    """Whether who had a key of ours wrote this very version; None where the key that it names is not among `keys`."""
+    data = bytes(tag)
+    if len(data) != FINGERPRINT_BYTES + MAC_BYTES:
+        return False
+    named = [it for it in keys if it.fingerprint == data[:FINGERPRINT_BYTES]]
+    if not named:
+        return None
+    return any(hmac.compare_digest(data[FINGERPRINT_BYTES:], _mac(stated, it)) for it in named)
+
+
+def _mac(stated: Stated, key: RecordKey) -> bytes:
+    said = [
+        DOMAIN, str(stated.thread), stated.number, stated.digest, stated.author, str(stated.run_id or ""),
+        str(stated.correlation_id or ""), stated.mission,
+    ]  # fmt: skip
+    return hmac.digest(key.secret, json.dumps(said).encode(), "sha256")[:MAC_BYTES]
