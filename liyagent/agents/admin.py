@@ -40,7 +40,7 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Agent", ("key", "name", "owner", "run_as", "channels", "is_enabled")),
     (
         "Model",
-        ("provider", "model", "base_url", "api_key_env", "model_timeout_seconds", "max_answer_tokens", "is_streaming", "instructions"),
+        ("provider", "model", "base_url", "api_key_env", "model_timeout_seconds", "max_answer_tokens", "is_streaming", "instructions", "require_replay"),
     ),
     ("Tools and writes", ("tool_patterns", "write_posture", "may_wait", "compensations")),
     ("Bounds of a run", ("max_steps", "max_calls", "max_tokens", "max_seconds")),

@@ -11,6 +11,7 @@ from liyagent.agents.compensations import Wrong, clean_compensations, problems_i
 from liyagent.agents.errors import AgentInvalid, AgentUnknown, VersionMoved
 from liyagent.agents.fields import CHECKS, DEFAULTS, problems_of
 from liyagent.agents.models import Agent, AgentVersion
+from liyagent.agents.replayed import require_replayed
 from liyagent.audit.record import record
 from liyagent.core.files import Place
 
@@ -99,6 +100,7 @@ def _save(values: dict[str, Any], *, actor: str, expected: int | None = None) ->
         before = definition_of(agent)
         if before == values:
             return agent
+        require_replayed(agent, before, values)
         for name, value in values.items():
             setattr(agent, name, value)
         agent.version += 1

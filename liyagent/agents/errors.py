@@ -52,6 +52,13 @@ class VersionMoved(LiyagentError):
     http_status = HTTPStatus.CONFLICT
 
 
+class ReplayWanted(LiyagentError):
+    """This agent takes such a change only as a cohort replay tried it."""
+
+    code = "agent.replay_wanted"
+    http_status = HTTPStatus.CONFLICT
+
+
 class AgentInvalid(BadInput):
     """The definition has fields that are wrong."""
 

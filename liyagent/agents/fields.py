@@ -54,6 +54,7 @@ DEFAULTS: dict[str, Any] = {
     "owner": "",
     "channels": [ANY],
     "run_as": "",
+    "require_replay": False,
     "is_enabled": True,
 }
 
@@ -213,6 +214,7 @@ CHECKS: dict[str, Check] = {
     "owner": _user(""),
     "channels": _channels,
     "run_as": _user(" for whoever asks"),
+    "require_replay": _is_true_or_false,
     "is_enabled": _is_true_or_false,
 }
 

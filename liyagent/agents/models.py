@@ -77,6 +77,11 @@ class Agent(models.Model):
         default=any_channel, blank=True, help_text='The ways in it may be started by; "*": any.'
     )
     run_as = models.CharField(max_length=150, blank=True)
+    require_replay = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether its model, provider and instructions change only as a cohort replay tried it.",
+    )
     is_enabled = models.BooleanField(default=True)
     contained_by = models.CharField(max_length=150, blank=True)
     contained_reason = models.CharField(max_length=500, blank=True)
