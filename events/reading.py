@@ -24,9 +24,20 @@ EVENTS = f"""
 SELECT correlation_id, number, run_id, {STORED_AT}, kind, mission, recording, content, hash, tag FROM events_runevent
     WHERE correlation_id >= %s AND correlation_id <= %s AND number > %s ORDER BY correlation_id, number
 """  # noqa: S608 - a constant
+# Whole chains one behind the other, and of none more than so many events. What has an order and a limit of its own inside is
+# read for one chain after the other: nothing is sorted, however much they hold.
+CHAINS = f"""
+SELECT it.* FROM unnest(%s::uuid[]) AS chain, LATERAL (
+    SELECT correlation_id, number, run_id, {STORED_AT}, kind, mission, recording, content, hash, tag FROM events_runevent
+    WHERE correlation_id = chain ORDER BY number LIMIT %s) AS it
+"""  # noqa: S608 - a constant
 HEADS = """
 SELECT correlation_id, count, hash, is_unsealed, sealed_count, sealed_in, seal, seal_key, untagged FROM events_eventhead
     WHERE correlation_id >= %s AND correlation_id <= %s ORDER BY correlation_id LIMIT %s
+"""
+HEADS_OF = """
+SELECT correlation_id, count, hash, is_unsealed, sealed_count, sealed_in, seal, seal_key, untagged FROM events_eventhead
+    WHERE correlation_id = ANY(%s)
 """
 
 
@@ -77,8 +88,17 @@ def one_moment() -> Iterator[None]:
 
 def read_heads(first: UUID, last: UUID, *, limit: int) -> list[HeadRow]:
     """Return the heads from one correlation id to another, in order, at most `limit`; `untagged` as far as it is believed."""
+    return _heads(HEADS, [first, last, limit])
+
+
+def read_heads_of(chains: Sequence[UUID]) -> list[HeadRow]:
+    """Return the heads of these chains, in no order; `untagged` as far as it is believed."""
+    return _heads(HEADS_OF, [list(chains)])
+
+
+def _heads(statement: str, values: Sequence[Any]) -> list[HeadRow]:
     with connection.cursor() as cursor:
-        cursor.execute(HEADS, [first, last, limit])
+        cursor.execute(statement, values)
         heads = [HeadRow(*row) for row in cursor.fetchall()]
     roots = FirstRoots()
     return [it if not it.untagged else _believed(it, roots) for it in heads]
@@ -111,11 +131,20 @@ def purged_among(chains: Iterable[UUID]) -> dict[UUID, datetime]:
 
 def stream_events(first: UUID, last: UUID, *, after: int = 0) -> Iterator[EventRow]:
     """Yield the events of these chains in order, those behind number `after`, never many at once. Inside `one_moment`."""
+    return _stream(EVENTS, [first, last, after])
+
+
+def stream_chains(chains: Sequence[UUID], *, most: int) -> Iterator[EventRow]:
+    """Yield the events of one of these chains after the other, at most so many of each. Inside `one_moment`."""
+    return _stream(CHAINS, [list(chains), most])
+
+
+def _stream(statement: str, values: Sequence[Any]) -> Iterator[EventRow]:
     cursor: Any = connection.chunked_cursor()
     with cursor:
         # The driver's own, several times as quick as Django's, which sets a time zone: what is hashed is the moment.
         cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
-        cursor.execute(EVENTS, [first, last, after])
+        cursor.execute(statement, values)
         while rows := cursor.fetchmany(EVENTS_AT_ONCE):
             for row in rows:
                 yield EventRow._make(row)

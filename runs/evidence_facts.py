@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from events.completeness import RunFacts
 from runs.approved_run import LOOP
 from runs.models import ENDED, Run
@@ -15,7 +17,15 @@ OF_APPROVED = {"steps": 1, "calls": 1}
 
 def facts_between(first: UUID, last: UUID) -> Mapping[UUID, Sequence[RunFacts]]:
     """Return what is said of the runs of these chains, from the first to the last, by chain."""
-    rows = Run.objects.filter(correlation_id__gte=first, correlation_id__lte=last)
+    return _facts(Run.objects.filter(correlation_id__gte=first, correlation_id__lte=last))
+
+
+def facts_of(chains: Sequence[UUID]) -> Mapping[UUID, Sequence[RunFacts]]:
+    """Return what is said of the runs of these chains, by chain."""
+    return _facts(Run.objects.filter(correlation_id__in=list(chains)))
+
+
+def _facts(rows: QuerySet[Run]) -> Mapping[UUID, Sequence[RunFacts]]:
     found: dict[UUID, list[RunFacts]] = {}
     for run_id, chain, loop, status, owed in rows.values_list(
         "id", "correlation_id", "loop", "status", "events_missing"
