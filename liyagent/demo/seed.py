@@ -15,7 +15,9 @@ from django.core.management import call_command
 from django.db.models import Q
 
 from liyagent.agents.load import load_agents
+from liyagent.agents.models import Agent
 from liyagent.core.canonical import digest
+from liyagent.demo.desk import start_desk
 from liyagent.gateway.approve import approve_tool
 from liyagent.gateway.declare import ServerDeclaration, read_declarations
 from liyagent.gateway.mcp_session import CatalogueUnreadable
@@ -74,8 +76,14 @@ def keep_servers(vendors: str) -> bool:
 
 
 def keep_agents() -> None:
-    """Declare the demo agents; an agent that is as declared keeps its version."""
+    """Declare the demo agents; an agent that is as declared keeps its version.
+
+    The one of the alert desk is declared once: its model is what is tried on it, and stays as it was changed to.
+    """
     load_agents(_read("agents.yaml"), actor=ACTOR)
+    desk = _read("desk.yaml")
+    if not Agent.objects.filter(key__in=[it["key"] for it in desk["agents"]]).exists():
+        load_agents(desk, actor=ACTOR)
 
 
 def keep_undone() -> None:
@@ -122,7 +130,7 @@ def read_catalogues() -> list[str]:
 
 
 def start_examples() -> int:
-    """Start one run of each demo agent and one of its workflow, once for ever; returns how many are new."""
+    """Start a run of each demo agent, one of its workflow and those of the alert desk, once for ever; returns how many are new."""
     workflow = start_workflow(
         key=WORKFLOW,
         given=INPUT,
@@ -146,7 +154,8 @@ def start_examples() -> int:
         )
         for agent, task in TASKS.items()
     ]
-    return sum(it.is_new for it in [*started, workflow])
+    new = sum(it.is_new for it in [*started, workflow])
+    return new + start_desk(started_by=ADMIN, start_key=START_KEY)
 
 
 def _read(name: str) -> dict[str, Any]:

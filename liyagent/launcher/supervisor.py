@@ -122,6 +122,8 @@ class Supervisor:
         state = self._plan.state
         env = {
             "LIYAGENT_ALLOWED_PRIVATE_HOSTS": "127.0.0.1,localhost",
+            # What the demo's models would cost, so that runs can be compared by it.
+            "LIYAGENT_PRICES_FILE": str(self._plan.base_dir / "liyagent" / "demo" / "prices.yaml"),
             **os.environ,
             "DATABASE_URL": database_url,
             "LIYAGENT_STATE_DIR": str(state.root),

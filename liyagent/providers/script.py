@@ -22,6 +22,8 @@ MOST_DELAY_SECONDS = 3_600
 TOOL_NAME = re.compile(r"[^/\s]+/[^/\s]+")
 ERRORS = ("unavailable", "rejected")
 FINISHES = tuple(finish.value for finish in Finish)
+CASE_KEYS = frozenset({"when", "steps"})
+MOST_CASES = 1_000
 STEP_KEYS = frozenset({"delay", "text", "calls", "finish", "error", "repeat"})
 CALL_KEYS = frozenset({"tool", "args", "id", "raw"})
 
@@ -56,14 +58,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """All steps, repeats written out. `name` is the file's, for messages."""
+    """All steps, repeats written out. `name` is the file's, for messages.
+
+    `cases` are other steps, each for tasks in which its text stands; the first that fits counts.
+    """
 
     name: str
     steps: tuple[Step, ...]
+    cases: tuple[tuple[str, tuple[Step, ...]], ...] = ()
 
-    def step_at(self, steps_taken: int) -> Step:
-        """Return the step that follows `steps_taken` others; after the last, the text `done`."""
-        return self.steps[steps_taken] if steps_taken < len(self.steps) else Step(text="done")
+    def step_at(self, steps_taken: int, *, task: str = "") -> Step:
+        """Return the step that follows `steps_taken` others where `task` was asked; after the last, the text `done`."""
+        steps = next((found for when, found in self.cases if when in task), self.steps)
+        return steps[steps_taken] if steps_taken < len(steps) else Step(text="done")
 
 
 def read_script(path: Path) -> Script:
@@ -91,15 +98,38 @@ def parse_script(text: str, *, name: str) -> Script:
     except BadInput as error:
         hint = "; quote a text that starts with {{" if "{{" in text else ""
         raise BadScript(f"{name}: {error}{hint}") from None
-    listed = document.get("steps") if isinstance(document, dict) else None
-    _want(isinstance(listed, list), f"{name}: steps", "a list of steps")
-    assert isinstance(listed, list)
+    told = document if isinstance(document, dict) else {}
+    steps = _steps(told.get("steps"), f"{name}: steps")
+    cases = told.get("cases") or []
+    is_few = isinstance(cases, list) and len(cases) <= MOST_CASES
+    _want(is_few, f"{name}: cases", f"a list of at most {MOST_CASES} of {{when, steps}}")
+    return Script(
+        name=name,
+        steps=steps,
+        cases=tuple(_case(raw, f"{name}: cases[{index}]") for index, raw in enumerate(cases)),
+    )
+
+
+def _case(raw: Any, place: str) -> tuple[str, tuple[Step, ...]]:
+    _want_keys(raw, place, CASE_KEYS)
+    when = raw.get("when")
+    _want(isinstance(when, str) and when != "", f"{place}.when", "a text that stands in the task")
+    return when, _steps(raw.get("steps"), f"{place}.steps")
+
+
+def _steps(listed: Any, where: str) -> tuple[Step, ...]:
+    _want(isinstance(listed, list), where, "a list of steps")
     steps: list[Step] = []
     for index, raw in enumerate(listed):
-        place = f"{name}: steps[{index}]"
+        place = f"{where}[{index}]"
         steps += [_step(raw, place)] * _repeat(raw, place)
         _want(len(steps) <= MOST_STEPS, place, f"at most {MOST_STEPS} steps, repeats counted")
-    return Script(name=name, steps=tuple(steps))
+    return tuple(steps)
+
+
+def task_in(messages: Sequence[Message]) -> str:
+    """Return the first thing the user said, "" for nothing."""
+    return next((it.text for it in messages if it.role is Role.USER), "")
 
 
 def play(step: Step, *, run_id: str, steps_taken: int, messages: Sequence[Message]) -> ModelAnswer:
@@ -128,10 +158,10 @@ def play(step: Step, *, run_id: str, steps_taken: int, messages: Sequence[Messag
 
 
 def _context(run_id: str, messages: Sequence[Message]) -> dict[str, Any]:
-    """What templates see: the first thing the user said, the run, and each tool result so far."""
-    users = [message.text for message in messages if message.role is Role.USER]
+    """What templates see: the first thing the user said, also word by word, the run, and each tool result so far."""
+    task = task_in(messages)
     results = [_result(message.text) for message in messages if message.role is Role.TOOL]
-    return {"task": users[0] if users else "", "run": run_id, "results": results}
+    return {"task": task, "words": task.split(), "run": run_id, "results": results}
 
 
 def _result(text: str) -> Any:
@@ -155,7 +185,7 @@ def _filled(value: Any, context: dict[str, Any], *, place: str) -> Any:
     try:
         return to_plain(render(value, context))
     except (MissingPath, BadTemplate, NotStorable) as error:
-        raise BadScript(f"{place}: {error}; templates see task, run and results") from None
+        raise BadScript(f"{place}: {error}; templates see task, words, run and results") from None
 
 
 def _step(raw: Any, place: str) -> Step:

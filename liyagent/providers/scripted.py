@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from liyagent.providers.script import BadScript, Step, play, read_script
+from liyagent.providers.script import BadScript, Step, play, read_script, task_in
 from liyagent.providers.types import (
     ModelAnswer,
     ModelClient,
@@ -31,7 +31,9 @@ class ScriptedClient(ModelClient):
     def ask(self, request: ModelRequest) -> ModelAnswer:
         """Play the step after `steps_taken`. Raises `ModelRejected` for a script that is missing or wrong."""
         try:
-            step = read_script(self._path(request.model)).step_at(request.steps_taken)
+            step = read_script(self._path(request.model)).step_at(
+                request.steps_taken, task=task_in(request.messages)
+            )
             _wait(step, request.timeout_seconds)
             return play(
                 step,

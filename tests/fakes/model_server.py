@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 
-from liyagent.providers.script import BadScript, Script, play, read_script
+from liyagent.providers.script import BadScript, Script, play, read_script, task_in
 from liyagent.providers.types import Finish, Message, Role
 from liyagent.providers.wire_names import wire_name
 
@@ -330,7 +330,7 @@ def from_script(script: Script, *, run_id: str = "local") -> Answer:
     def answer(body: dict[str, Any]) -> Turn:
         messages = [_message(raw) for raw in body.get("messages", [])]
         steps_taken = sum(message.role is Role.ASSISTANT for message in messages)
-        step = script.step_at(steps_taken)
+        step = script.step_at(steps_taken, task=task_in(messages))
         if step.error:
             return Turn(status=STATUS_OF_ERROR[step.error], text=f"{step.place} says {step.error}")
         try:

@@ -8,6 +8,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
+from liyagent.demo.vendors.alerts import alert
 from liyagent.demo.vendors.vendor import Vendor
 
 READ = ToolAnnotations(read_only_hint=True)
@@ -72,7 +73,20 @@ def build(vendor: Vendor) -> MCPServer[Any]:
         """Read the newest incidents."""
         return await vendor.read(ctx, "list_incidents", {}, lambda: _incidents(vendor))
 
+    @server.tool(annotations=READ)
+    async def get_alert(ctx: Context, alert_id: str) -> dict[str, Any]:
+        """Read an alert: what is wrong on which host, how bad it is, and whose it is."""
+        args = {"alert_id": alert_id}
+        return await vendor.read(ctx, "get_alert", args, lambda: _alert(alert_id))
+
     return server
+
+
+def _alert(alert_id: str) -> dict[str, Any]:
+    found = alert(alert_id)
+    if found is None:
+        raise ToolError(f"404 no alert {alert_id}")
+    return found
 
 
 def _incident(vendor: Vendor, incident_id: str) -> dict[str, Any]:

@@ -9,9 +9,11 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 
+from liyagent.agents.definitions import definition_of, save_agent
 from liyagent.agents.models import Agent, ConfigVersion
 from liyagent.audit.models import AuditRow
 from liyagent.core.errors import BadInput
+from liyagent.demo.desk import AGENT, LOOKED_AFTER
 from liyagent.demo.seed import TASKS
 from liyagent.demo.vendors.process import VendorProcess, free_port
 from liyagent.gateway.models import Policy, Tool, ToolServer
@@ -119,7 +121,7 @@ def test_a_seed_after_the_vendors_came_up_does_the_rest(
     seed(vendors.url)
 
     assert Run.objects.exclude(workflow="").get().workflow == "incident"
-    assert Run.objects.count() == len(TASKS) + 1
+    assert Run.objects.count() == len(TASKS) + 1 + LOOKED_AFTER
     assert all(tool.is_offered for tool in Tool.objects.all())
 
 
@@ -134,6 +136,16 @@ def test_a_tool_that_the_demo_learned_since_is_read_and_approved_and_one_that_ch
 
     assert [it.name for it in Tool.objects.all() if not it.is_approved] == ["close_change"]
     assert all(it.is_offered for it in Tool.objects.all())
+
+
+def test_the_model_that_the_alert_desk_was_switched_to_stays(seeded: VendorProcess) -> None:
+    desk = Agent.objects.get(key=AGENT)
+    save_agent({**definition_of(desk), "model": "alert-desk-medium"}, actor="ann")
+
+    seed(seeded.url)
+
+    desk.refresh_from_db()
+    assert (desk.model, desk.version) == ("alert-desk-medium", 2)
 
 
 def test_a_policy_of_the_operator_stays_in_force(

@@ -78,6 +78,24 @@ def test_the_step_is_chosen_by_the_steps_taken(ask: Ask) -> None:
     assert (ask(STORY, 5).text, ask(STORY, 5).finish) == ("done", Finish.STOP)
 
 
+CASES = """
+steps: [{text: "{{ words.1 }} is up"}]
+cases:
+  - {when: db-1, steps: [{text: never of a host that was not named}]}
+  - when: web-1
+    steps: [{repeat: 2, text: "once more {{ task }}"}]
+  - {when: restart, steps: [{text: the first that fits counts}]}
+"""
+
+
+def test_a_task_in_which_the_text_of_a_case_stands_has_steps_of_its_own(ask: Ask) -> None:
+    assert [ask(CASES, it).text for it in (0, 1, 2)] == [*["once more restart web-1"] * 2, "done"]
+    assert (
+        ask(CASES.replace("web-1", "web-2").replace("when: restart", "when: x")).text
+        == "web-1 is up"
+    )
+
+
 @pytest.mark.field("FL-44")
 def test_ids_are_opaque_and_follow_from_run_step_and_position_unless_named(ask: Ask) -> None:
     script = "steps: [{repeat: 2, calls: [{tool: a/b}, {tool: a/b}, {tool: a/b, id: '0'}]}]"
@@ -136,6 +154,21 @@ def test_errors_and_delays_are_played(ask: Ask) -> None:
         (
             "steps: [{finish: stopped}]",
             r"steps\[0\].finish: wants one of stop, calls, cut, refused",
+        ),
+        ("steps: []\ncases: {a: 1}", "cases: wants a list of at most 1000"),
+        (
+            "steps: []\ncases: [{steps: []}]",
+            r"cases\[0\].when: wants a text that stands in the task",
+        ),
+        ("steps: []\ncases: [{when: '', steps: []}]", r"cases\[0\].when: wants a text"),
+        ("steps: []\ncases: [{when: a}]", r"cases\[0\].steps: wants a list of steps"),
+        (
+            "steps: []\ncases: [{when: a, steps: [], if: 1}]",
+            r"cases\[0\].if: wants one of steps, when",
+        ),
+        (
+            "steps: []\ncases: [{when: a, steps: [{}, {x: 1}]}]",
+            r"cases\[0\].steps\[1\].x: wants one of",
         ),
         ("steps: [{error: no}]", r"steps\[0\].error: wants one of unavailable, rejected"),
         ("steps: [{repeat: 0}]", r"steps\[0\].repeat: wants a whole number"),
