@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from liyagent.access.permissions import OPERATE, READ_WORDS, VIEW_RUN, may_read_words
 from liyagent.access.views import GuardedView
-from liyagent.core.bodies import once_each
+from liyagent.core.bodies import once_each, start_key_of
 from liyagent.core.canonical import digest
 from liyagent.core.errors import BadInput
 from liyagent.core.paging import MOST_PAGE, next_link
@@ -43,7 +43,6 @@ from runs.transcript import read_transcript
 from runs.waits import waits_of
 
 ENTRY = "api"
-START_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 MOST_WAIT_SECONDS = 60
 NUMBER = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3})?")
 MISSION = OpenApiParameter(
@@ -223,16 +222,6 @@ def accepted(started: Started) -> dict[str, Any]:
 def url_of(run_id: UUID) -> str:
     """Return the run's address, relative, so that it holds on whichever process is asked next."""
     return reverse("run-one", args=[run_id])
-
-
-def start_key_of(request: Request) -> str:
-    """Return the `Idempotency-Key`, empty where none is given. Raises `BadInput`."""
-    key = request.headers.get("Idempotency-Key")
-    if key is None:
-        return ""
-    if not START_KEY.fullmatch(key):
-        raise BadInput("Idempotency-Key wants 1 to 255 visible ASCII characters")
-    return key
 
 
 def wait_asked(request: Request) -> float:

@@ -11,9 +11,10 @@ from rest_framework.response import Response
 
 from liyagent.access.permissions import OPERATE, VIEW_RUN, may_read_words
 from liyagent.access.views import GuardedView
+from liyagent.core.bodies import start_key_of
 from liyagent.core.canonical import digest
 from missions.context import current_stamp
-from runs.api import MISSION, START_PARAMETERS, accepted, run_told, start_key_of, wait_asked
+from runs.api import MISSION, START_PARAMETERS, accepted, run_told, wait_asked
 from runs.await_end import wait_for_end
 from runs.go_on import GoingOn, continue_run
 from runs.serializers import ResumeInput, RunToldSerializer, StartedSerializer

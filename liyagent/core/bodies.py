@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
@@ -19,6 +20,8 @@ from rest_framework.request import Request
 from liyagent.core.errors import BadInput
 from liyagent.core.plain import NotStorable, to_plain
 from liyagent.core.problems import BodyTooLarge
+
+START_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 class StrictJSONParser(BaseParser):
@@ -63,6 +66,16 @@ def once_each(query: QueryDict) -> dict[str, str]:
         if len(values) > 1:
             raise BadInput(f"{name[:80]!r} is given {len(values)} times; it wants one value")
     return {name: str(value) for name, value in query.items()}
+
+
+def start_key_of(request: Request) -> str:
+    """Return the `Idempotency-Key`, empty where none is given. Raises `BadInput`."""
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return ""
+    if not START_KEY.fullmatch(key):
+        raise BadInput("Idempotency-Key wants 1 to 255 visible ASCII characters")
+    return str(key)
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from rest_framework.response import Response
 
 from liyagent.access.permissions import OPERATE, may_read_words
 from liyagent.access.views import GuardedView
-from liyagent.core.bodies import StrictSerializer, Words
+from liyagent.core.bodies import StrictSerializer, Words, start_key_of
 from liyagent.core.canonical import digest
 from liyagent.workflows.signal import send_signal
 from liyagent.workflows.start import start_workflow
 from missions.context import current_stamp
-from runs.api import ENTRY, START_PARAMETERS, accepted, run_told, start_key_of, wait_asked
+from runs.api import ENTRY, START_PARAMETERS, accepted, run_told, wait_asked
 from runs.await_end import wait_for_end
 from runs.serializers import RunToldSerializer, StartedSerializer
 

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from liyagent.access.permissions import OPERATE, VIEW_RUN, holds, may_read_words
 from liyagent.access.views import GuardedView
-from liyagent.core.bodies import once_each
+from liyagent.core.bodies import once_each, start_key_of
 from liyagent.core.canonical import digest
 from liyagent.core.paging import next_link
 from liyagent.entry.copilot.conversations import (
@@ -34,7 +34,7 @@ from liyagent.entry.copilot.serializers import (
 from liyagent.entry.copilot.tell import turns_told
 from liyagent.gateway.policies_api import PAGES
 from missions.context import current_stamp
-from runs.api import MISSION, START_PARAMETERS, start_key_of, wait_asked
+from runs.api import MISSION, START_PARAMETERS, wait_asked
 from runs.await_end import wait_for_end
 
 TURN_PARAMETERS = [it for it in START_PARAMETERS if it is not MISSION]

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from liyagent.access.permissions import OPERATE, VIEW_AGENT, VIEW_RUN, holds
 from liyagent.access.views import GuardedView
-from liyagent.core.bodies import once_each
+from liyagent.core.bodies import once_each, start_key_of
 from liyagent.core.errors import BadInput
 from liyagent.core.paging import PAGING, check_names, next_link, page_by
 from liyagent.entry.cron.fires import last_fires
@@ -30,7 +30,6 @@ from liyagent.entry.cron.triggers import find_trigger, remove_trigger, save_trig
 from liyagent.entry.listing import page_of_arrivals
 from liyagent.entry.whom import NAME_OTHERS, Saver
 from liyagent.gateway.policies_api import PAGES
-from runs.api import start_key_of
 
 START_KEY = OpenApiParameter(
     "Idempotency-Key",
