@@ -6,18 +6,19 @@ marks say (CR-14).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
 from django.db import DatabaseError
 
+from liyagent.agents.guardrails import Acted
 from liyagent.gateway.active import active_policy
-from liyagent.gateway.call import make_call
+from liyagent.gateway.call import WIRE, Way, make_call
 from liyagent.gateway.contracts import contracts_for
 from liyagent.gateway.judge import judge
-from liyagent.gateway.outcome import Asker, Call, Outcome, Verdict
+from liyagent.gateway.outcome import Asker, Call, Outcome, Scope, Verdict
 from liyagent.gateway.policies import PolicySet
 from liyagent.providers.types import Message, ModelAnswer, Role
 from liyagent.telemetry.kinds import Kind
@@ -33,8 +34,16 @@ from runs.delegate import answer_of_child
 from runs.dispatch import ToJudgeAgain, answer_held, scope_for
 from runs.ending import Ending, HandedBack, MayNotGoOn, failed
 from runs.endings import EndError
-from runs.family import asker_of, chain_of, family_if_any, family_of, refusal_above
+from runs.family import (
+    as_carried,
+    asker_of,
+    chain_of,
+    family_if_any,
+    family_of,
+    refusal_above,
+)
 from runs.finish import end_run
+from runs.guard import Given, tell_acted
 from runs.hooking import Hooks
 from runs.hot import Counters
 from runs.in_doubt import Settlement
@@ -61,11 +70,16 @@ class Carrier:
 
 
 class Attempt:
-    """One attempt: the conversation so far, and what the process may do with it. What comes next a `Mind` decides."""
+    """One attempt: the conversation so far, and what the process may do with it. What comes next a `Mind` decides.
 
-    def __init__(self, checkpoint: Checkpoint, carrier: Carrier) -> None:
+    What leaves goes by its `way`; what is kept goes by `tell_start`, `tell_acted`, `keep_step`, `handed_over`: a replay has
+    others (RP-04).
+    """
+
+    def __init__(self, checkpoint: Checkpoint, carrier: Carrier, *, way: Way = WIRE) -> None:
         """Start from what the checkpoint holds."""
         self.checkpoint = checkpoint
+        self.way = way
         self.run = checkpoint.run
         # Who was not written ahead cannot go on elsewhere: it is carried to its end, or to the end of its process.
         self.carrier = (
@@ -186,23 +200,43 @@ class Attempt:
                 self._make_call(scope, call)
 
     def _make_call(self, scope: RunScope, call: Call) -> None:
-        agent = self.may_go_on()
-        if not is_undo_run(self.run):
-            self.check(check_calls, agent)
+        agent = self.may_call()
         if call.name in self.manner.own:
             self._look(scope, call, None)
             return
+        self.route(scope, call, agent)
+
+    def may_call(self) -> AgentNow:
+        """As `may_go_on`, right before a call: the cap of calls too."""
+        agent = self.may_go_on()
+        if not is_undo_run(self.run):
+            self.check(check_calls, agent)
+        return agent
+
+    def route(self, scope: Scope, call: Call, agent: AgentNow) -> None:
+        """Put a call through hooks and gates, make it, and hear what came of it."""
         call = self._as_it_stands(call, agent)
         if not agent.hooks:
-            self._hear(call, make_call(call, scope, policy=self._policy(), judge=self.ahead.judge))
+            self._hear(call, self._made(call, scope))
             return
         hooks = self.hooks(agent)
         # A refusal goes through the gates like any other: told, and with what data policies hide.
         refusal = hooks.before_call(call)
         judged = replace(call, problem=refusal) if refusal and not call.problem else call
-        outcome = make_call(judged, scope, policy=self._policy())
+        outcome = self._made(judged, scope)
         self._hear(call, outcome)
         hooks.after_call(call, outcome)
+
+    def _made(self, call: Call, scope: Scope) -> Outcome:
+        # A call that a hook refuses is another than the one that was judged ahead, and is judged anew.
+        return make_call(
+            call,
+            scope,
+            policy=self._policy(),
+            judge=self.ahead.judge,
+            send=self.way.send,
+            open_way=self.way.open_way,
+        )
 
     def _look(self, scope: RunScope, call: Call, row: MarkedCall | None) -> None:
         """A call of our own: an answer that is kept is heard again, any other is looked for."""
@@ -263,6 +297,7 @@ class Attempt:
             refusal = refusal_above(self.chain, config=self.checkpoint.config)
         if refusal is not None or agent is None:
             raise MayNotGoOn(failed(*(refusal or (EndError.AGENT_GONE, ""))))
+        agent = as_carried(self.checkpoint, agent)
         if self.manner.may_wait is not None:
             return replace(agent, may_wait=self.manner.may_wait)
         # It was started as one that does not wait: there is nothing stored that it could come back from.
@@ -303,16 +338,27 @@ class Attempt:
 
     def _write_step(self, answer: ModelAnswer) -> Pending:
         pending = asked_for(self.checkpoint, answer)
-        asking = Message(role=Role.ASSISTANT, text=answer.text, calls=answer.calls)
+        self.keep_step(answer, pending)
+        self.messages.append(Message(role=Role.ASSISTANT, text=answer.text, calls=answer.calls))
+        return pending
+
+    def keep_step(self, answer: ModelAnswer, pending: Pending) -> None:
+        """Write the step ahead of its calls, which are judged meanwhile."""
         if not self.run.is_written_ahead:
             tell_step(self.checkpoint)
-            self.messages.append(asking)
-            return pending
+            return
         results = self.messages[self.kept :]
         write_step(self.checkpoint, answer, results, meanwhile=lambda: self._look_ahead(pending))
-        self.messages.append(asking)
-        self.kept = len(self.messages)
-        return pending
+        # With the answer itself, which is heard of next.
+        self.kept = len(self.messages) + 1
+
+    def tell_start(self, given: Given | None = None) -> None:
+        """Tell that the run was started, unless that is told; its task as the checks left it."""
+        tell_start(self.checkpoint, holder=self.carrier.holder, given=given)
+
+    def tell_acted(self, acted: Sequence[Acted]) -> None:
+        """Tell which guardrails acted."""
+        tell_acted(self.checkpoint, acted)
 
     def _look_ahead(self, pending: Pending) -> None:
         """Judge a step's calls while it is written; what hinders that is met again, and told, once it is."""
@@ -324,7 +370,7 @@ class Attempt:
 
     def end(self, ending: Ending) -> None:
         """End the run, wherever it stands."""
-        tell_start(self.checkpoint, holder=self.carrier.holder)
+        self.tell_start()
         end_run(
             self.checkpoint,
             status=ending.status,

@@ -49,6 +49,7 @@ class AgentNow:
     is_all_contained: bool
     is_enabled: bool
     config: int
+    asks_itself: bool = False
 
     def rights(self, started_by: str) -> Rights:
         """Return what the agent may call for whoever started the run."""
@@ -67,6 +68,7 @@ class AgentNow:
             mission=run.mission,
             may_wait=self.may_wait,
             contained=self.is_contained or self.is_all_contained or not self.is_enabled,
+            asks_itself=self.asks_itself,
         )
 
 

@@ -18,6 +18,8 @@ from runs.hot import Counters
 from runs.models import Run
 
 CHAIN = "chain"
+# What the first part of a workflow's run pins.
+WORKFLOW = "workflow"
 SUMS = (
     "SELECT coalesce(sum(model_steps), 0)::bigint, coalesce(sum(calls_made), 0)::bigint,"
     " coalesce(sum(input_tokens), 0)::bigint, coalesce(sum(output_tokens), 0)::bigint, min(created_at)"
@@ -85,6 +87,17 @@ def asker_of(run: Run, agent: AgentNow, *, chain: Sequence[str]) -> Asker:
     """Return what the gates know of a run, bound by those above it; one that is gone holds it back."""
     asker = agent.asker(run)
     return asker.bound_by([_above(key, run, config=agent.config) for key in chain])
+
+
+def as_carried(checkpoint: Checkpoint, agent: AgentNow) -> AgentNow:
+    """Return the agent as a run's calls are made by it: a step of a workflow may hand its work to it besides (RT-03).
+
+    Told by what was sealed when the run began: the agent's own model may not, whatever its run's row says.
+    """
+    if WORKFLOW not in checkpoint.parts[0]:
+        return agent
+    own = f"{SUB_AGENTS}{agent.key}"
+    return replace(agent, tool_patterns=(*agent.tool_patterns, own), asks_itself=True)
 
 
 def refusal_above(chain: Sequence[str], *, config: int) -> tuple[EndError, str] | None:

