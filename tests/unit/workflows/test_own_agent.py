@@ -10,6 +10,7 @@ from liyagent.agents.models import Agent
 from liyagent.approvals.models import Approval
 from liyagent.gateway.local import ToolFailed
 from liyagent.gateway.models import Policy
+from runs import hot
 from runs.models import Run
 from tests.unit.runs.carrying.conftest import World, calls, says
 from tests.unit.runs.delegating.conftest import Cast, carry_all, cast, hands
@@ -119,20 +120,23 @@ def test_work_is_handed_on_under_policies_that_name_tools_alone(works: Works, ca
 
 @pytest.mark.promise("RT-03")
 def test_a_change_of_the_configuration_on_the_way_changes_nothing_of_it(
-    works: Works, cast: Cast
+    works: Works, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Judged again under what stands by then, it is still its workflow's step that asks."""
+    whole, asked = hot.ask, list[str]()
 
-    def fails(called: str) -> None:
-        if called == "blind":
-            works.world.sql("UPDATE agents_agent SET name = 'another' WHERE key = 'triage'")
-            raise ToolFailed("locked by change freeze")
+    def changed_first(statement: str, *values: Any, **known: Any) -> Any:
+        if "liyagent_delegate" in statement:
+            asked.append(statement)
+            if len(asked) == 1:
+                works.world.sql("UPDATE agents_agent SET name = 'another' WHERE key = 'triage'")
+        return whole(statement, *values, **known)
 
     cast.lists = {"triage": [says("mended")]}
     falls_back(works)
-    works.world.vendor.before_effect = fails
+    monkeypatch.setattr(hot, "ask", changed_first)
     run, child = carry_all(works.world)
-    assert (run.status, child.status) == ("answered", "answered")
+    assert (run.status, child.status, len(asked)) == ("answered", "answered", 2)
 
 
 @pytest.mark.promise("RT-03")
