@@ -274,8 +274,12 @@ class Attempt:
         # What is owed bounds a round: under a cap, one that fails would keep the older ones from ever being made.
         if is_undo_run(self.run):
             return
-        waited = partial(seconds_waited, self.checkpoint, since=started)
+        waited = partial(self.waited, started)
         check_time(agent, started=started, now=now, waited=waited)
+
+    def waited(self, since: datetime) -> float:
+        """Return for how long people were waited for."""
+        return seconds_waited(self.checkpoint, since=since)
 
     def check(self, check: Callable[[AgentNow, Counters], None], agent: AgentNow) -> None:
         """Hold what was used against the agent's caps, and what its whole family used against the root's."""

@@ -7,7 +7,7 @@ the audit and as an event; the words that were found never are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,8 @@ from runs.endings import EndError
 from runs.models import Run
 
 ACTION = "agent.guardrail"
+# What is done about checks that acted: told in the record of the run, unless that leaves none (RP-04).
+Tell = Callable[[Sequence[Acted]], None]
 ENDS = {"input": EndError.GUARDRAIL_INPUT, "output": EndError.GUARDRAIL_OUTPUT}
 
 
@@ -75,19 +77,30 @@ def screen_given(start: dict[str, Any], agent: AgentNow, messages: Sequence[Mess
     )
 
 
-def tell_given(checkpoint: Checkpoint, given: Given) -> None:
-    """Audit and tell what acted on what a run was given. Raises `MayNotGoOn` where a check refuses it."""
-    _tell(checkpoint, given.screened)
+def heed_given(given: Given, *, tell: Tell) -> None:
+    """Have it told what acted on what a run was given. Raises `MayNotGoOn` where a check refuses it."""
+    _heed(given.screened, tell)
 
 
-def screen_answer(checkpoint: Checkpoint, agent: AgentNow, answer: ModelAnswer) -> ModelAnswer:
+def screen_answer(agent: AgentNow, answer: ModelAnswer, *, tell: Tell) -> ModelAnswer:
     """Return the answer as the output checks leave its text; calls are for the gates. Raises `MayNotGoOn`."""
     checks = agent.guardrails.get("output", ())
     if not checks or not answer.text:
         return answer
     (screened,) = _checked([answer.text], checks, "output")
-    _tell(checkpoint, [screened])
+    _heed([screened], tell)
     return replace(answer, text=screened.text)
+
+
+def tell_acted(checkpoint: Checkpoint, acted: Sequence[Acted]) -> None:
+    """Audit and tell what acted: the row at once, the event with the next write."""
+    try:
+        for it in acted:
+            record_acted(checkpoint.run, it)
+            checkpoint.events.add(ACTION, **facts_of(checkpoint.run, it))
+    finally:
+        # A run's thread holds no connection of Django's while it waits for its model.
+        connection.close()
 
 
 def facts_of(run: Run, acted: Acted) -> dict[str, Any]:
@@ -139,18 +152,12 @@ def _once_each(texts: Sequence[Screened]) -> list[Acted]:
     return list(dict.fromkeys(it for text in texts for it in text.acted))
 
 
-def _tell(checkpoint: Checkpoint, texts: Sequence[Screened]) -> None:
-    """Audit and tell what acted. Raises `MayNotGoOn` for the first refusal."""
+def _heed(texts: Sequence[Screened], tell: Tell) -> None:
+    """Have it told what acted. Raises `MayNotGoOn` for the first refusal."""
     acted = _once_each(texts)
     if not acted:
         return
-    try:
-        for it in acted:
-            record_acted(checkpoint.run, it)
-            checkpoint.events.add(ACTION, **facts_of(checkpoint.run, it))
-    finally:
-        # A run's thread holds no connection of Django's while it waits for its model.
-        connection.close()
+    tell(acted)
     refused = next((text.refused for text in texts if text.refused), None)
     if refused is not None:
         error = ENDS[refused.direction]

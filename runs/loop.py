@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import Never
 
 from liyagent.core.metrics import STEPS
 from liyagent.telemetry.spans import story_of
@@ -36,7 +37,7 @@ def carry_run(stored: Stored, carrier: Carrier) -> None:
             return
         attempt = Attempt(checkpoint, carrier)
         try:
-            _go_on(attempt, _mind_of(attempt))
+            go_on(attempt, _mind_of(attempt))
         except HandedBack:
             logger.info("run is carried here no more")
         except MayNotGoOn as over:
@@ -51,8 +52,8 @@ def _mind_of(attempt: Attempt) -> Mind:
     return ApprovedMind(attempt) if is_approved_run(attempt.run) else ModelMind(attempt)
 
 
-def _go_on(attempt: Attempt, mind: Mind) -> None:
-    """Go on from the last step written."""
+def go_on(attempt: Attempt, mind: Mind) -> Never:
+    """Go on from the last step written. Raises `MayNotGoOn` with the ending, `HandedBack`, `LostLease`."""
     agent, run = attempt.agent(), attempt.run
     # The run of an approved call goes on with what another was asked. What was done is undone whoever has left since.
     is_resume = (run.attempt > 1 or is_approved_run(run)) and not is_undo_run(run)

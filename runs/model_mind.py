@@ -24,9 +24,8 @@ from runs.caps import check_steps
 from runs.conversation import messages_of
 from runs.ending import Ending, MayNotGoOn, ending_of, failed
 from runs.endings import EndError
-from runs.guard import screen_answer, screen_given, tell_given
+from runs.guard import heed_given, screen_answer, screen_given
 from runs.step import count_step
-from runs.tell_start import tell_start
 
 
 class ModelMind:
@@ -69,7 +68,7 @@ class ModelMind:
     def _accepted(self, agent: AgentNow, answer: ModelAnswer) -> ModelAnswer:
         """The answer as guardrails leave it, counted. One that they or a hook refuse counts too, and is not kept."""
         try:
-            screened = screen_answer(self._attempt.checkpoint, agent, answer)
+            screened = screen_answer(agent, answer, tell=self._attempt.tell_acted)
             if agent.hooks:
                 self._attempt.hooks(agent).after_model(screened)
         except MayNotGoOn:
@@ -111,7 +110,7 @@ def take_up(attempt: Attempt, agent: AgentNow) -> None:
     checkpoint = attempt.checkpoint
     messages = messages_of(checkpoint.parts, instructions=agent.instructions)
     given = screen_given(checkpoint.parts[0], agent, messages)
-    tell_start(checkpoint, holder=attempt.carrier.holder, given=given)
-    tell_given(checkpoint, given)
+    attempt.tell_start(given)
+    heed_given(given, tell=attempt.tell_acted)
     attempt.messages = given.messages
     attempt.kept = len(messages)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from liyagent.core.metrics import CALLS_SETTLED
 from liyagent.core.transactions import forbid_transaction
@@ -30,6 +30,17 @@ MOST_MARKS = 3
 Send = Callable[[Payload, MaySend], Outcome]
 OpenWay = Callable[[str], None]
 Judge = Callable[[Call, PolicySet], Verdict]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How calls leave: what sends one, and what opens the way of a server before a write is marked."""
+
+    send: Send
+    open_way: OpenWay
+
+
+WIRE = Way(send=wire.send, open_way=wire.open_way)
 
 
 def make_call(
