@@ -74,6 +74,10 @@ class Routine(models.Model):
         )
         indexes = (
             models.Index(fields=["agent_key", "-created_at", "-id"], name="routines_of_agent"),
+            models.Index(
+                fields=["agent_key", "state", "-created_at", "-id"],
+                name="routines_of_agent_by_state",
+            ),
             models.Index(fields=["state", "-created_at", "-id"], name="routines_by_state"),
             models.Index(fields=["-created_at", "-id"], name="routines_newest"),
             models.Index(
@@ -86,13 +90,35 @@ class Routine(models.Model):
 
 
 class Mining(models.Model):
-    """That the mining of a day (UTC, by the database's clock) was asked for: once, by whichever process came first."""
+    """The mining of a day (UTC, by the database's clock): asked for once, by whichever process came first.
+
+    `after` is the last agent that it was asked for, in their order; `is_done` once there is none behind it.
+    """
 
     day = models.DateField(primary_key=True)
     at = models.DateTimeField(db_default=NOW)
+    after = models.CharField(max_length=80, blank=True, default="", db_default="")
+    is_done = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         default_permissions = ()
 
     def __str__(self) -> str:
         return f"mining of {self.day}"
+
+
+class Sighting(models.Model):
+    """What a mining that is under way has seen of one pattern: how many runs, and the ids of the newest. Goes when it ends."""
+
+    pk = models.CompositePrimaryKey("job_id", "pattern")
+    job_id = models.UUIDField()
+    pattern = models.CharField(max_length=64)
+    count = models.IntegerField()
+    runs = models.JSONField()
+
+    class Meta:
+        default_permissions = ()
+        indexes = (models.Index(fields=["job_id", "-count", "pattern"], name="routines_most_seen"),)
+
+    def __str__(self) -> str:
+        return f"{self.count} runs of {self.pattern}"

@@ -25,6 +25,7 @@ from runs.evidence_facts import facts_of
 # Of a longer chain, or of one whose contents come to more, nothing is used.
 MOST_EVENTS = 5_000
 MOST_SIZE = 8_000_000
+BROKEN, INCOMPLETE = "its record is broken", "its record is not complete"
 PURGED = "its record was purged"
 NO_RECORD = "nothing is recorded of it"
 TOO_LONG = "its record is longer than is read again"
@@ -87,20 +88,27 @@ class Recorded:
 
     @property
     def calls(self) -> list[RecordedCall]:
-        """The calls in the order in which they came to an end."""
-        return [_call(told) for told in self.of_kind("tool.call")]
+        """The calls in their order; of one that is told of twice, because it was filed anew, what came of it at last."""
+        told = [_call(it) for it in self.of_kind("tool.call")]
+        found = {(it.step, it.index): it for it in told}
+        return [found[place] for place in sorted(found)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unusable:
-    """A run that nothing is made of, and why; `number` is the event that shows it, None where none does."""
+    """A run that nothing is made of, and why: a `reason` of the few that stand above, and what is known more of it.
+
+    `number` is the event that shows it, None where none does.
+    """
 
     run_id: UUID
     reason: str
+    detail: str = ""
     number: int | None = None
 
     def __str__(self) -> str:
-        return self.reason if self.number is None else f"{self.reason} (event {self.number})"
+        told = f"{self.reason}: {self.detail}" if self.detail else self.reason
+        return told if self.number is None else f"{told} (event {self.number})"
 
 
 @dataclass(slots=True)
@@ -180,17 +188,13 @@ def _found(reading: _Reading) -> Recorded | Unusable:
         return Unusable(run_id=own, reason=TOO_LONG)
     verdict = reading.judge.verdict()
     if verdict.broken is not None:
-        broken = verdict.broken
-        return Unusable(
-            run_id=own, reason=f"its record is broken: {broken.sentence}", number=broken.number
-        )
+        broken, reason = verdict.broken, BROKEN
+        return Unusable(run_id=own, reason=reason, detail=broken.sentence, number=broken.number)
     if verdict.is_open:
         return Unusable(run_id=own, reason=NOT_OVER)
     if verdict.lacks:
-        lack = verdict.lacks[0]
-        return Unusable(
-            run_id=own, reason=f"its record is not complete: {lack.sentence}", number=lack.number
-        )
+        lack, reason = verdict.lacks[0], INCOMPLETE
+        return Unusable(run_id=own, reason=reason, detail=lack.sentence, number=lack.number)
     if reading.lacks_words is not None:
         return Unusable(run_id=own, reason=NO_WORDS, number=reading.lacks_words)
     return Recorded(

@@ -121,13 +121,16 @@ def test_what_nobody_may_rely_on_is_told_by_name(fresh_db: FreshDatabase) -> Non
     assert isinstance(found[well], Recorded)
     told = {run: it for run, it in found.items() if isinstance(it, Unusable)}
     assert len(told) == len(runs) - 1
-    assert told[broken].reason.startswith("its record is broken: this event, or one before it")
-    assert told[broken].number == 3
-    assert "2 events were never written" in told[gap].reason
+    assert str(told[broken]).startswith("its record is broken: this event, or one before it")
+    assert (told[broken].reason, told[broken].number) == (recorded.BROKEN, 3)
+    assert (told[gap].reason, told[gap].detail[:27]) == (
+        recorded.INCOMPLETE,
+        "2 events were never written",
+    )
     assert told[gone].reason == recorded.NO_RECORD
     assert told[open_].reason == recorded.NOT_OVER
-    assert "bears no tag" in told[forged].reason
-    assert told[ended].reason.startswith("its record is broken: the chain does not end")
+    assert "bears no tag" in told[forged].detail
+    assert told[ended].detail.startswith("the chain does not end")
     assert told[purged].reason == recorded.PURGED
     assert (told[words].reason, told[words].number) == (recorded.NO_WORDS, 1)
     assert (told[refused].reason, told[refused].number) == (recorded.NO_WORDS, 1)
@@ -152,4 +155,4 @@ def test_a_key_that_is_not_here_is_told(
     monkeypatch.setattr(recorded, "checking_keys", list)
     found = read(run)[run]
     assert isinstance(found, Unusable)
-    assert "not among LIYAGENT_SEAL_KEYS" in found.reason
+    assert "not among LIYAGENT_SEAL_KEYS" in found.detail
