@@ -42,7 +42,7 @@ class CohortReplay(models.Model):
     unchanged agent is replayed beside it. `most_calls` and `most_tokens` bound what is asked of models, 0 for no bound;
     `estimate` is what was expected of it. `verdict` is "" until it is done, and where there was nothing to replay;
     `beyond_baseline` is what is more than the unchanged agent's own noise, "" without a baseline. `digest` covers agent, version,
-    override, cohort and results; `seal` shows that who wrote it had a key of ours.
+    override, cohort and results; it is `sealed` as well, so that who wrote it had a key of ours.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
@@ -67,7 +67,7 @@ class CohortReplay(models.Model):
     summary = models.JSONField(default=no_facts)
     digest = models.CharField(max_length=64, blank=True, default="")
     key_id = models.CharField(max_length=64, blank=True, default="")
-    seal = models.BinaryField(default=b"")
+    sealed = models.BinaryField(null=True)
     job_id = models.UUIDField(null=True, blank=True)
     asked_by = models.CharField(max_length=150)
     mission = models.CharField(max_length=128)
@@ -91,6 +91,9 @@ class CohortReplay(models.Model):
             models.Index(fields=["-created_at", "-id"], name="replays_newest"),
             models.Index(fields=["agent_key", "-created_at", "-id"], name="replays_of_agent"),
             models.Index(fields=["mission", "-created_at", "-id"], name="replays_of_mission"),
+            models.Index(
+                fields=["ended_at"], name="replays_ended", condition=Q(ended_at__isnull=False)
+            ),
         )
 
     def __str__(self) -> str:
@@ -100,12 +103,14 @@ class CohortReplay(models.Model):
 class Replayed(models.Model):
     """What came of one run of a cohort: in lane 0 under the override, in lanes 1 to `baseline` with the agent unchanged.
 
-    `diff` holds facts alone (numbers, names of tools, statuses); both answers, the steps and the drift of arguments are `sealed`.
+    `number` is its place among all lanes of all runs. `diff` holds facts alone (numbers, names of tools, statuses); both answers, the
+    steps and the drift of arguments are `sealed`.
     """
 
     cohort = models.ForeignKey(CohortReplay, on_delete=models.CASCADE, related_name="results")
     run_id = models.UUIDField()
     lane = models.PositiveSmallIntegerField()
+    number = models.PositiveIntegerField()
     status = models.CharField(max_length=12)
     error = models.CharField(max_length=40, blank=True, default="")
     verdict = models.CharField(max_length=10, choices=Verdict.choices)
@@ -115,7 +120,7 @@ class Replayed(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        ordering = ("cohort", "lane", "id")
+        ordering = ("cohort", "number")
         default_permissions = ("view",)
         constraints = (
             # However often a process was lost with it, a run is replayed once.
