@@ -20,7 +20,6 @@ from typing import Any
 from uuid import UUID
 
 import orjson
-from django.utils.duration import duration_iso_string
 
 from liyagent.core.canonical import canonical
 from liyagent.core.errors import LiyagentError
@@ -209,6 +208,15 @@ class _Walk:
             raise TooLarge(f"larger than {self.limit} bytes")
 
 
+def _duration(value: timedelta) -> str:
+    """ISO 8601 as Django writes it, which this module does without: what is pure stands on it."""
+    sign, value = ("-", -value) if value < timedelta(0) else ("", value)
+    minutes, seconds = divmod(value.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    part = f".{value.microseconds:06d}" if value.microseconds else ""
+    return f"{sign}P{value.days}DT{hours:02d}H{minutes:02d}M{seconds:02d}{part}S"
+
+
 def _type_name(value: Any) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
@@ -238,7 +246,7 @@ SCALAR_CONVERSIONS: tuple[tuple[tuple[type, ...], Convert], ...] = (
     ((int,), lambda walk, value, _: walk._whole(int(value))),
     ((float,), lambda _walk, value, _: _number(float(value))),
     ((datetime, date, time), lambda walk, value, _: walk._text(value.isoformat())),
-    ((timedelta,), lambda walk, value, _: walk._text(duration_iso_string(value))),
+    ((timedelta,), lambda walk, value, _: walk._text(_duration(value))),
     (
         (bytes, bytearray, memoryview),
         lambda walk, value, _: walk._text(base64.b64encode(bytes(value)).decode()),
