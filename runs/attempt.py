@@ -76,6 +76,8 @@ class Attempt:
     others (RP-04).
     """
 
+    is_replay = False
+
     def __init__(self, checkpoint: Checkpoint, carrier: Carrier, *, way: Way = WIRE) -> None:
         """Start from what the checkpoint holds."""
         self.checkpoint = checkpoint
@@ -338,7 +340,13 @@ class Attempt:
     def hooks(self, agent: AgentNow) -> Hooks:
         """The agent's hooks, for the step that stands. One that breaks at an undo keeps no older one from being made."""
         ends_run = not is_undo_run(self.run)
-        return Hooks(self.run, agent, step=self.checkpoint.counters.steps, ends_run=ends_run)
+        return Hooks(
+            self.run,
+            agent,
+            step=self.checkpoint.counters.steps,
+            ends_run=ends_run,
+            is_replay=self.is_replay,
+        )
 
     def _write_step(self, answer: ModelAnswer) -> Pending:
         pending = asked_for(self.checkpoint, answer)

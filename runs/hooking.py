@@ -28,7 +28,15 @@ class Hooks:
     Each method raises `MayNotGoOn` where a hook refuses a model step or what came of a call, or does not work.
     """
 
-    def __init__(self, run: Run, agent: AgentNow, *, step: int, ends_run: bool = True) -> None:
+    def __init__(
+        self,
+        run: Run,
+        agent: AgentNow,
+        *,
+        step: int,
+        ends_run: bool = True,
+        is_replay: bool = False,
+    ) -> None:
         """`step` counts the model steps taken. With `ends_run=False` a hook that breaks refuses its call, and no more."""
         self._names: Sequence[str] = agent.hooks
         self._ends_run = ends_run
@@ -39,6 +47,7 @@ class Hooks:
             mission=run.mission,
             run_as=agent.run_as or run.started_by,
             step=step,
+            is_replay=is_replay,
         )
 
     def before_model(self, request: ModelRequest) -> None:

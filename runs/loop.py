@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import Never
 
 from liyagent.core.metrics import STEPS
@@ -52,8 +53,11 @@ def _mind_of(attempt: Attempt) -> Mind:
     return ApprovedMind(attempt) if is_approved_run(attempt.run) else ModelMind(attempt)
 
 
-def go_on(attempt: Attempt, mind: Mind) -> Never:
-    """Go on from the last step written. Raises `MayNotGoOn` with the ending, `HandedBack`, `LostLease`."""
+def go_on(attempt: Attempt, mind: Mind, *, took: Callable[[float], None] = STEPS.observe) -> Never:
+    """Go on from the last step written; `took` is told the seconds of each step.
+
+    Raises `MayNotGoOn` with the ending, `HandedBack`, `LostLease`.
+    """
     agent, run = attempt.agent(), attempt.run
     # The run of an approved call goes on with what another was asked. What was done is undone whoever has left since.
     is_resume = (run.attempt > 1 or is_approved_run(run)) and not is_undo_run(run)
@@ -67,7 +71,7 @@ def go_on(attempt: Attempt, mind: Mind) -> Never:
         began = time.monotonic()
         step = mind.next()
         if isinstance(step, Ending):
-            STEPS.observe(time.monotonic() - began)
+            took(time.monotonic() - began)
             raise MayNotGoOn(step)
         attempt.make(step)
-        STEPS.observe(time.monotonic() - began)
+        took(time.monotonic() - began)

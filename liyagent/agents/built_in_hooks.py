@@ -23,7 +23,8 @@ class LogCalls(Hook):
     def after_call(self, about: About, call: Any, outcome: Any) -> None:
         """Log it."""
         logger.info(
-            "run %s of %s, step %d: %s was %s after %d ms",
+            "%s %s of %s, step %d: %s was %s after %d ms",
+            "replay" if about.is_replay else "run",
             about.run_id,
             about.agent,
             about.step,

@@ -26,7 +26,10 @@ class HookRefused(LiyagentError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """Of which run and step a hook is asked. `step` counts the model steps taken."""
+    """Of which run and step a hook is asked. `step` counts the model steps taken.
+
+    `is_replay`: of a run that is tried again on what was recorded, where nothing is for real: its id is that of no run.
+    """
 
     run_id: str
     agent: str
@@ -34,6 +37,7 @@ class About:
     mission: str
     run_as: str
     step: int
+    is_replay: bool = False
 
 
 class Hook:

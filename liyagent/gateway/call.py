@@ -97,7 +97,8 @@ def prepare(call: Call, key: str) -> Payload:
 
 def _settled(scope: Scope, verdict: Verdict, payload: Payload | None, outcome: Outcome) -> Outcome:
     scope.settle(verdict, payload, outcome)
-    CALLS_SETTLED.of(verdict.call.server, outcome.fate.value).inc()
+    if scope.is_counted:
+        CALLS_SETTLED.of(verdict.call.server, outcome.fate.value).inc()
     return outcome
 
 

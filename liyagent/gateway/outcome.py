@@ -243,6 +243,9 @@ class NotSent(Exception):
 class Scope(Protocol):
     """Who asks for a call, and what must be remembered of it. Subclassed by name."""
 
+    # Whether what comes of its calls counts among those of their servers; those of a replay went to none.
+    is_counted: bool = True
+
     def step_key(self, call: Call) -> str:
         """Return the key from what identifies the step; fresh where nothing does."""
         ...

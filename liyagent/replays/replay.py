@@ -60,7 +60,7 @@ def replay_run(
     """
     attempt = ReplayAttempt(recording, agent, strict=strict, is_unwanted=is_unwanted, budget=budget)
     try:
-        go_on(attempt, ReplayMind(attempt))
+        go_on(attempt, ReplayMind(attempt), took=_uncounted)
     except HandedBack:
         raise ReplayUnwanted from None
     except MayNotGoOn as over:
@@ -69,6 +69,8 @@ def replay_run(
 
 class ReplayAttempt(Attempt):
     """The attempt of a run that is in no table."""
+
+    is_replay = True
 
     def __init__(
         self,
@@ -229,3 +231,7 @@ def _run(recording: Recording, agent: AgentNow) -> Run:
 
 def _never() -> bool:
     return False
+
+
+def _uncounted(_seconds: float) -> None:
+    """A step that kept nothing and waited for no tool says nothing of how long steps take."""

@@ -38,6 +38,8 @@ OWN_STATE = "Not made: this run is replayed from a recording, and a replay chang
 class ReplayScope(Scope):
     """The calls of one replay, over all of its steps. `made` are those that were made so far."""
 
+    is_counted = False
+
     def __init__(self, recorded: Sequence[RecordedCall], *, strict: bool) -> None:
         """With `strict` only the very same recorded call answers."""
         self.step = 0
