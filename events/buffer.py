@@ -29,6 +29,12 @@ class EventBuffer:
         if self.is_enabled:
             self.pending.append((kind, self.tagger.line(kind, canonical(facts).decode())))
 
+    def take_back(self) -> None:
+        """Forget what was added last, as if it never was: no commit took it along."""
+        if self.is_enabled:
+            self.pending.pop()
+            self.tagger.ordinal -= 1
+
     def words(self, value: Any) -> Any:
         """Return `value` where words are kept, else their digest and length."""
         return value if self.is_full or not self.is_enabled else self.digest(value)

@@ -175,7 +175,6 @@ KINDS: Mapping[str, Kind] = {
             "handoff",
             "a version of a hand-off was written or read by this run",
             {"thread": TEXT, "version": NUMBER, "digest": TEXT, "direction": TEXT},
-            later=7,
         ),
     )
 }

@@ -14,6 +14,7 @@ from runs.close_saga import close_within
 from runs.errors import CheckpointBroken, NotAgain
 from runs.failed_saga import AGAIN as GIVEN
 from runs.models import Run
+from runs.saga_handoff import note_decider
 from runs.saga_told import context_of, told_of_undo, with_words
 from runs.start import Started, start_run
 from runs.unknown import unknown_calls
@@ -31,8 +32,11 @@ UNKNOWN_FACTS = ("run_id", "step", "index", "server", "tool", "step_key", "marke
 def decided_about_saga(approval: Approval) -> None:
     """Begin again where it was approved, close where it was rejected; else nothing. In the transaction of the decision.
 
+    Whoever decided read what was handed over, and that is kept (HO-03).
     Raises what is in the way, which undoes the decision: `SagaClosed`, `Compensating`, `NotAgain`, as `start_run` does.
     """
+    if approval.status in {ApprovalStatus.APPROVED, ApprovalStatus.REJECTED}:
+        note_decider(approval)
     if approval.status == ApprovalStatus.REJECTED:
         reason = approval.decision_reason
         close_within(approval.run_id, actor=approval.decided_by, reason=reason)

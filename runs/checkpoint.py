@@ -21,8 +21,9 @@ from liyagent.core.clock import boottime
 from liyagent.core.seal import KeyMissing, Keyring, SealBroken, Sealer, tag_of
 from runs.errors import CheckpointBroken, LostLease
 from runs.event_buffer import event_buffer
+from runs.handed import Handed
 from runs.hot import Counters, Fence, GiveUp, ask, ask_together
-from runs.marks import open_mark, open_outcome
+from runs.marks import SealedMark, open_mark, open_outcome
 from runs.models import Call, Intent, Run
 
 M = TypeVar("M", bound=Model)
@@ -59,6 +60,9 @@ class Checkpoint:
     held: Places = field(default_factory=set)
     # The open marks of this attempt whose writes say how they are undone.
     declared: Places = field(default_factory=set)
+    # What their calls handed over, and the ended children that calls in doubt were asked of.
+    handed: dict[tuple[int, int], Handed] = field(default_factory=dict)
+    heard: dict[tuple[int, int], Run] = field(default_factory=dict)
     # As whom, and below whom, the step in hand is made, where that is another than the run's: an undo is the writer's.
     acting_as: str = ""
     acting_below: tuple[str, ...] | None = None
@@ -272,7 +276,7 @@ def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
     _check_marks(run, calls, open_marks)
     _check_settled(run, calls, settled)
     _check_held(claims, held)
-    declared = _check_calls(sealer, stored.calls)
+    marks = _check_calls(sealer, stored.calls)
     _check_log(run, last_told_step=stored.last_told_step)
     return Checkpoint(
         run=run,
@@ -293,7 +297,8 @@ def open_checkpoint(stored: Stored, *, give_up: GiveUp) -> Checkpoint:
         open_marks=open_marks,
         settled=settled,
         held=held,
-        declared=declared,
+        declared={place for place, mark in marks.items() if mark.undo is not None},
+        handed={place: mark.handoff for place, mark in marks.items() if mark.handoff is not None},
     )
 
 
@@ -383,18 +388,18 @@ def _check_held(claims: Any, held: Places) -> None:
         raise CheckpointBroken("the marks of calls that were held are not those that were sealed")
 
 
-def _check_calls(sealer: Sealer, calls: list[Call]) -> Places:
+def _check_calls(sealer: Sealer, calls: list[Call]) -> dict[tuple[int, int], SealedMark]:
     """Each mark and each outcome opens as what it is, before anything of the step is done (CR-16).
 
-    Returns the places of the marks that say how their write is undone.
+    Returns the marks that are open.
     """
-    declared: Places = set()
+    marks: dict[tuple[int, int], SealedMark] = {}
     for call in calls:
         if call.fate:
             open_outcome(sealer, call)
-        elif open_mark(sealer, call).undo is not None:
-            declared.add((call.step, call.index))
-    return declared
+        else:
+            marks[call.step, call.index] = open_mark(sealer, call)
+    return marks
 
 
 def _places(claimed: list[list[int]]) -> Places:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from psycopg.types.json import Jsonb
 
+from liyagent.agents.guardrails import screen
 from liyagent.core.ids import new_id
 from liyagent.core.plain import clean_text
 from liyagent.core.seal import KeyMissing, SealBroken
@@ -31,6 +33,8 @@ from runs.family import CHAIN, chain_of
 from runs.file_call import intent_of
 from runs.finish import TRANSCRIPT
 from runs.guard import facts_of, masked_start
+from runs.handed import NAME, Handed
+from runs.handing import Ride, hand_to_agent, tell_written
 from runs.in_doubt import UNKNOWN_TEXT
 from runs.marks import SealedMark
 from runs.models import Call, Run, RunStatus
@@ -40,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 DELEGATE = hot.with_events(
     "SELECT * FROM liyagent_delegate("
-    "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, %s, %s, %s::smallint, %s, %b, %b, %s, EVENTS)"
+    "%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %b, %s, %s, %s, %s, %s, %s::smallint, %s, %b, %b, %s, EVENTS, %s)"
 )
 WAIT = hot.with_events("SELECT * FROM liyagent_wait_for_child(%s, %s, %s, %b, %s, EVENTS)")
 COME_BACK = (
@@ -85,27 +89,31 @@ def delegate(
     was_marked, judged_by = place in checkpoint.open_marks, checkpoint.config
     checkpoint.open_marks.add(place)
     checkpoint.held.discard(place)
+    child = _child_of(checkpoint.run, agent, key=payload.key)
+    chain = (*chain_of(checkpoint), checkpoint.run.agent_key)
+    begun = _begun(checkpoint, child, agent, task=payload.args["task"], chain=chain)
     mark = SealedMark(
         payload=payload,
         has_identity=has_identity,
         key_window_seconds=0,
         marked_after=checkpoint.database_time(),
         approval=str(approval or ""),
+        handoff=begun.handed,
     )
-    child = _child_of(checkpoint.run, agent, key=payload.key)
-    chain = (*chain_of(checkpoint), checkpoint.run.agent_key)
-    sealed, child_seal, facts = _sealed_start(child, agent, task=payload.args["task"], chain=chain)
+    tell_written(checkpoint, begun.handed)
     fence = checkpoint.next_fence()
     values = (
         fence.run_id, fence.attempt, fence.sequence, checkpoint.head_seal(), step, call.index,
         call.provider_call_id[:200], call.server, call.tool, payload.key, has_identity, intent_of(payload),
         mark.seal(checkpoint.sealer, step=step, index=call.index), judged_by, approval, child.id, child.agent_version,
-        child.recording, child.format, child.key_id, child_seal, sealed, Jsonb(facts),
+        child.recording, child.format, child.key_id, begun.seal, begun.start, Jsonb(begun.facts), *checkpoint.events.taken(),
+        Jsonb(begun.ride),
     )  # fmt: skip
-    rows = hot.ask(DELEGATE, (*values, *checkpoint.events.taken()), give_up=checkpoint.give_up)
+    rows = hot.ask(DELEGATE, values, give_up=checkpoint.give_up)
     told, is_handed = hot.told_of(rows, fence), rows[0][2]
     if is_handed:
         raise HandedBack
+    checkpoint.events.take_back()
     if was_marked:
         checkpoint.held.add(place)
     else:
@@ -128,6 +136,7 @@ def answer_of_child(checkpoint: Checkpoint, row: Call) -> Outcome:
     child = found[0]
     if not child.is_ended:
         raise wait_for_children(checkpoint)
+    checkpoint.heard[row.step, row.index] = child
     if child.status != RunStatus.ANSWERED:
         reason = f": {child.reason}" if child.reason else ""
         told = ENDED_OTHERWISE.format(
@@ -199,14 +208,38 @@ def _child_of(parent: Run, agent: AgentNow, *, key: str) -> Run:
     )
 
 
-def _sealed_start(
-    child: Run, agent: AgentNow, *, task: str, chain: tuple[str, ...]
-) -> tuple[bytes, bytes, list[dict[str, Any]]]:
-    """Return the child's first part and its head, sealed, and what its guardrails did to the task."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """A child that begins: its first part and its head, sealed, what its guardrails did to the task, and the hand-off of it."""
+
+    start: bytes
+    seal: bytes
+    facts: list[dict[str, Any]]
+    handed: Handed
+    ride: Ride
+
+
+def _begun(
+    checkpoint: Checkpoint, child: Run, agent: AgentNow, *, task: str, chain: tuple[str, ...]
+) -> _Begun:
+    """Seal what a child is given as its guardrails leave it; the very same is handed over (HO-03)."""
     task, _, acted = masked_start(agent.guardrails, task=clean_text(task), turns=[])
     facts = [facts_of(child, it) for it in acted]
-    part = {**start_part(task=task, history=[], run=started_as(child)), CHAIN: list(chain)}
+    handed, ride, given = hand_to_agent(
+        checkpoint, child, key=child.loop, task=task, keeps=not _refuses(agent, task)
+    )
+    part = {
+        **start_part(task=task, history=[], run=started_as(child)),
+        CHAIN: list(chain),
+        NAME: given,
+    }
     if facts:
         part["guarded"] = facts
-    sealed, seal = seal_begun(child, part)
-    return sealed, seal, facts
+    start, seal = seal_begun(child, part)
+    return _Begun(start=start, seal=seal, facts=facts, handed=handed, ride=ride)
+
+
+def _refuses(agent: AgentNow, task: str) -> bool:
+    """Whether a check refuses the task: such words are kept nowhere (`liyagent_finish`)."""
+    checks = agent.guardrails.get("input", ())
+    return screen(task, checks=checks, direction="input").refused is not None

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import connection
+from psycopg.types.json import Jsonb
 
 from liyagent.approvals.digests import approval_digest, ceiling_of
 from liyagent.approvals.models import Approval, ApprovalStatus
@@ -49,7 +50,7 @@ from sagas.declare import Declared
 
 logger = logging.getLogger(__name__)
 
-RESERVE = "SELECT * FROM liyagent_reserve(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s)"
+RESERVE = "SELECT * FROM liyagent_reserve(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, %s)"
 SPOIL = "SELECT * FROM liyagent_spoil(%s, %s, %s, %s)"
 # Not in sight of who approved: it came to that later. Each half reads its own index of few rows.
 IN_DOUBT_SINCE = """
@@ -292,6 +293,7 @@ class ApprovedScope(RunScope):
         if checkpoint.give_up():
             raise LostLease("given up before it was marked", run_id=checkpoint.run_id)
         window = call.contract.key_window_seconds if call.contract else 0
+        handed, ride = self._hand_over(call, payload)
         sealed = SealedMark(
             payload=payload,
             has_identity=True,
@@ -299,6 +301,7 @@ class ApprovedScope(RunScope):
             marked_after=checkpoint.database_time(),
             approval=str(self.approval.id),
             undo=self.undos.setdefault(call.index, self.declare(call)),
+            handoff=handed,
         )
         self.resend_until.setdefault(call.index, boottime() + window / 2)
         place = (self.step, call.index)
@@ -309,7 +312,7 @@ class ApprovedScope(RunScope):
         values = (
             fence.run_id, fence.attempt, fence.sequence, checkpoint.head_seal(), self.step, call.index,
             self.approval.id, window, sealed.seal(checkpoint.sealer, step=self.step, index=call.index),
-            self.judged_at,
+            self.judged_at, None if ride is None else Jsonb(ride),
         )  # fmt: skip
         rows = hot.ask(RESERVE, values, give_up=checkpoint.give_up)
         told, seconds_left = hot.told_of(rows, fence), rows[0][2]
@@ -319,6 +322,8 @@ class ApprovedScope(RunScope):
             raise ToJudgeAgain
         self.is_reserved = True
         checkpoint.written(told)
+        if handed is not None:
+            checkpoint.handed[place] = handed
         deadline = self.deadlines[call.index] = asked_at + seconds_left
         return lambda: boottime() < deadline and not checkpoint.give_up()
 

@@ -18,6 +18,7 @@ from runs.checkpoint import Checkpoint, Stored, counters_of, first_part, sealer_
 from runs.endings import EndError
 from runs.event_buffer import event_buffer
 from runs.failed_saga import AGAIN, failed_saga, given_to, on_failure_of
+from runs.handing import tell_unheard
 from runs.models import Run, RunStatus
 from runs.tell_start import add_start
 
@@ -45,6 +46,7 @@ def end_run(
     they are its transcript, and no word is written twice.
     """
     words = checkpoint.events.words
+    tell_unheard(checkpoint)
     open_calls = [list(place) for place in sorted(checkpoint.open_marks)]
     checkpoint.events.add(
         "run.ended",

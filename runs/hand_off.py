@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -24,9 +25,11 @@ from liyagent.tickets.file_ticket import file_ticket
 from liyagent.tickets.models import NOW
 from runs.checkpoint import keyring
 from runs.event_buffer import event_buffer
+from runs.handed import WRITTEN, tell_version
 from runs.models import Run, RunStatus
 from runs.outside_ticket import LOOP as TICKET_LOOP
 from runs.outside_ticket import begin_ticket_run, came_of, ticket_run_of
+from runs.saga_handoff import Written, write_hand_off
 from runs.saga_told import hand_off_body
 from runs.undo_run import is_undo_run
 from sagas.models import Handoff, Saga, SagaStatus
@@ -61,6 +64,14 @@ SELECT s.id, s.status = 'compensating'
 JUDGE = "SELECT liyagent_judge_saga(%s)"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filed:
+    """What was filed: its id, "" while a run is to file it elsewhere. `written`: the version that was handed over just now."""
+
+    id: str
+    written: Written | None = None
+
+
 def hand_off(saga_id: UUID, *, skip_locked: bool = False) -> Saga | None:
     """Put it before a person, in one commit, as its run's definition says; None where that is not its turn, or was done.
 
@@ -76,21 +87,25 @@ def hand_off(saga_id: UUID, *, skip_locked: bool = False) -> Saga | None:
         if root is None or saga is None:
             return None
         filed = WAYS[saga.handoff](saga, root)
-        if not filed:
-            return None
-        Saga.objects.filter(id=saga_id).update(handoff_id=filed, handed_off_at=NOW, changed_at=NOW)
-        record(
-            "saga.handoff",
-            actor=ACTOR,
-            mission=saga.mission,
-            correlation_id=saga_id,
-            run_id=saga_id,
-            request_id=root.request_id,
-            agent=saga.agent_key,
-            detail={"kind": saga.handoff, "id": filed, "status": saga.status},
-        )
+        if filed.id:
+            _note(saga, root, filed)
         _tell(root, saga, filed)
-        return Saga.objects.get(id=saga_id)
+        return Saga.objects.get(id=saga_id) if filed.id else None
+
+
+def _note(saga: Saga, root: Run, filed: Filed) -> None:
+    rows = Saga.objects.filter(id=saga.id)
+    rows.update(handoff_id=filed.id, handed_off_at=NOW, changed_at=NOW)
+    record(
+        "saga.handoff",
+        actor=ACTOR,
+        mission=saga.mission,
+        correlation_id=saga.id,
+        run_id=saga.id,
+        request_id=root.request_id,
+        agent=saga.agent_key,
+        detail={"kind": saga.handoff, "id": filed.id, "status": saga.status},
+    )
 
 
 def hand_off_behind(run: Run, status: RunStatus) -> None:
@@ -133,9 +148,10 @@ def _judge(saga_id: UUID) -> None:
         cursor.execute(JUDGE, [saga_id])
 
 
-def _approval(saga: Saga, root: Run) -> str:
+def _approval(saga: Saga, root: Run) -> Filed:
     """A request to begin again; its words are all that is to be known, under the seal of every request."""
     body = hand_off_body(saga, root)
+    written = write_hand_off(saga, root, body)
     request_id, ring = new_id(), keyring()
     ceiling: dict[str, Any] = {}
     sealer = ring.sealer(key_id=ring.newest, run_id=request_id, format_number=FORMAT)
@@ -148,26 +164,29 @@ def _approval(saga: Saga, root: Run) -> str:
         held_reason=_reason(saga, body), digest=covered, policy_fingerprint="", ceiling=ceiling,
         ceiling_digest=digest(ceiling), sealed=sealer.seal({"args": body}, kind=WORDS, number=0), key_id=ring.newest,
         created_at=NOW, expires_at=NOW + Value(EXPIRY),
-        remind_at=NOW + Value(timedelta(seconds=reminder)) if reminder else None,
+        remind_at=NOW + Value(timedelta(seconds=reminder)) if reminder else None, handoff_digest=written.digest,
     )  # fmt: skip
-    return str(request_id)
+    return Filed(id=str(request_id), written=written)
 
 
-def _ticket(saga: Saga, root: Run) -> str:
-    """A ticket, here or where the settings say; "" while a run is to file it there. What that cannot file is filed here."""
-    run, body = ticket_run_of(saga.id), hand_off_body(saga, root)
+def _ticket(saga: Saga, root: Run) -> Filed:
+    """A ticket, here or where the settings say. What a run cannot file there is filed here, as a further version."""
+    run = ticket_run_of(saga.id)
+    if run is not None and not run.is_ended:
+        return Filed(id="")
+    if run is not None and (came := came_of(run)):
+        return Filed(id=came)
+    body = hand_off_body(saga, root)
+    if run is not None:
+        body = {**body, "not_filed_elsewhere": {"run": str(run.id), "reason": run.reason}}
+    written = write_hand_off(saga, root, body)
+    body = {**body, "handoff": written.named}
     what = f"workflow {saga.workflow}" if saga.workflow else f"agent {saga.agent_key}"
     subject = f"A run of {what} {ENDED.get(saga.cause, 'failed')}: {_counted(saga, body)}"
     conf = settings.LIYAGENT.tickets
     if run is None and conf is not None:
         begin_ticket_run(root, conf, subject=subject, body=body)
-        return ""
-    if run is not None:
-        if not run.is_ended:
-            return ""
-        if came := came_of(run):
-            return came
-        body = {**body, "not_filed_elsewhere": {"run": str(run.id), "reason": run.reason}}
+        return Filed(id="", written=written)
     ticket = file_ticket(
         source_kind=SOURCE,
         source_id=str(saga.id),
@@ -180,10 +199,10 @@ def _ticket(saga: Saga, root: Run) -> str:
         run_id=root.id,
         agent_key=saga.agent_key,
     )
-    return ticket.number
+    return Filed(id=ticket.number, written=written)
 
 
-WAYS: Mapping[str, Callable[[Saga, Run], str]] = {
+WAYS: Mapping[str, Callable[[Saga, Run], Filed]] = {
     Handoff.APPROVAL: _approval,
     Handoff.TICKET: _ticket,
 }
@@ -210,9 +229,16 @@ def _counted(saga: Saga, body: dict[str, Any]) -> str:
     return f"{told}, {unknown} of unknown outcome" if unknown else told
 
 
-def _tell(root: Run, saga: Saga, filed: str) -> None:
+def _tell(root: Run, saga: Saga, filed: Filed) -> None:
+    """In one flush: an event that the one before left missing would be told of twice."""
     events = event_buffer(root)
-    events.add("saga.handoff", handoff=saga.handoff, id=filed)
+    if filed.written is not None:
+        it = filed.written
+        tell_version(
+            events, thread=it.thread, number=it.number, digest=it.digest, direction=WRITTEN
+        )
+    if filed.id:
+        events.add("saga.handoff", handoff=saga.handoff, id=filed.id)
     kinds, lines = [kind for kind, _ in events.pending], [line for _, line in events.pending]
     values: list[Any] = [
         root.id,

@@ -177,9 +177,9 @@ def with_events(statement: str) -> str:
 STEP = with_events(
     "SELECT * FROM liyagent_step(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %b, EVENTS)"
 )
-MARK = "SELECT * FROM liyagent_mark(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b)"
+MARK = "SELECT * FROM liyagent_mark(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, %s, %b, %s)"
 SETTLE = with_events(
-    "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, %s, %s, EVENTS, %s, %b)"
+    "SELECT * FROM liyagent_settle(%s, %s, %s, %b, %s, %s, %s, %s, %b, %s, %s, %s, EVENTS, %s, %b, %s)"
 )
 FLUSH = with_events("SELECT * FROM liyagent_flush(%s, %s, %s, %b, %s, %s, %s, EVENTS)")
 RELEASE = with_events("SELECT * FROM liyagent_release(%s, %s, %s, %b, %s, %s, EVENTS)")
@@ -271,13 +271,14 @@ def write_mark(
     intent: str,
     sealed: bytes,
     give_up: GiveUp,
+    handoff: dict[str, Any] | None = None,
 ) -> Marked:
     """Mark a call in doubt just before it is made (CR-10); seen stored when this returns. Raises `LostLease`.
 
-    A mark whose answer was lost is asked for again, and its remaining time is measured from before that.
+    `handoff` rides in its commit: what is handed over by the call, as `liyagent_hand` takes it (HO-03). A mark whose answer was lost is asked for again, and its remaining time is measured from before that.
     """
     values = (fence.run_id, fence.attempt, fence.sequence, seal, step, index, provider_call_id)
-    what = (server, tool, key, has_identity, key_window_seconds, intent, sealed)
+    what = (server, tool, key, has_identity, key_window_seconds, intent, sealed, _ride(handoff))
     asked_at = boottime()
 
     def ask_again() -> bool:
@@ -308,11 +309,19 @@ def write_settled(
     undo: SagaRide,
     events: Events,
     give_up: GiveUp,
+    handoff: dict[str, Any] | None = None,
 ) -> Told:
-    """Keep what a marked call came back with, how it is undone, its audit row and events in one commit. Raises `LostLease`."""
+    """Keep what a marked call came back with, how it is undone, its audit row and events in one commit. Raises `LostLease`.
+
+    `handoff` as in `write_mark`: what came back of it.
+    """
     values = (fence.run_id, fence.attempt, fence.sequence, seal, step, index, fate, settlement)
-    rest = (outcome, late_look_seconds, *audit.values(), *events, *undo.values())
+    rest = (outcome, late_look_seconds, *audit.values(), *events, *undo.values(), _ride(handoff))
     return told_of(ask(SETTLE, (*values, *rest), give_up=give_up), fence)
+
+
+def _ride(handoff: dict[str, Any] | None) -> Jsonb | None:
+    return None if handoff is None else Jsonb(handoff)
 
 
 def flush(

@@ -9,6 +9,7 @@ from typing import Any
 from liyagent.core.seal import Sealer
 from liyagent.gateway.outcome import Fate, Outcome, Payload
 from runs.errors import CheckpointBroken
+from runs.handed import NAME, Handed
 from runs.models import Call, Intent
 from sagas.declare import Declared
 
@@ -22,7 +23,8 @@ class SealedMark:
     `marked_after` is no later than the row's `marked_at`, by the database's clock as this process knew it. `approval` is
     the id of the request that it is held for, or was approved by, "" for none; `chain` the agents that handed the work
     down, for a call that a run of its own may have to make; `undo` how it is undone, None where nobody said;
-    `agent` whose call it is, "" for the run's own; `undo_key` that of the undo which it is, "" for a call that is none.
+    `agent` whose call it is, "" for the run's own; `undo_key` that of the undo which it is, "" for a call that is none;
+    `handoff` the hand-off that it begins, None for a call that hands nothing over.
     """
 
     payload: Payload
@@ -35,6 +37,7 @@ class SealedMark:
     undo: Declared | None = None
     agent: str = ""
     undo_key: str = ""
+    handoff: Handed | None = None
 
     def seal(self, sealer: Sealer, *, step: int, index: int) -> bytes:
         """Return it sealed as the mark of that very call."""
@@ -53,6 +56,8 @@ class SealedMark:
             facts["agent"] = self.agent
         if self.undo_key:
             facts["undo_key"] = self.undo_key
+        if self.handoff is not None:
+            facts[NAME] = self.handoff.as_json()
         return sealer.seal(facts, kind=BYTES, number=place_of(step, index))
 
 
@@ -81,6 +86,7 @@ def open_mark(sealer: Sealer, row: Call) -> SealedMark:
         undo=Declared.from_json(facts["undo"]) if "undo" in facts else None,
         agent=facts.get("agent", ""),
         undo_key=facts.get("undo_key", ""),
+        handoff=Handed.from_json(facts[NAME]) if NAME in facts else None,
     )
     sealed = (mark.payload.server, mark.payload.tool, mark.payload.key, mark.has_identity)
     if (*sealed, mark.key_window_seconds, mark.intent, mark.approval) != _columns(row):

@@ -28,7 +28,6 @@ from liyagent.gateway.outcome import (
     Verdict,
 )
 from liyagent.gateway.wire import send
-from liyagent.telemetry.spans import current_span
 from runs import hot
 from runs.authority import agent_now, refusal_of
 from runs.checkpoint import Checkpoint
@@ -36,17 +35,19 @@ from runs.delegate import delegate
 from runs.errors import LostLease
 from runs.family import as_carried, asker_of, chain_of, refusal_above
 from runs.file_call import file_call
+from runs.handed import Handed
+from runs.handing import Ride, asks_remote_agent, hand_to_remote, hear_back, hear_unmarked
 from runs.in_doubt import Mark, Settlement, settlement_for
 from runs.keys import fresh_key, has_identity, intent_digest, step_key
 from runs.marks import SealedMark, open_mark, open_outcome, seal_outcome
 from runs.models import Call as MarkedCall
 from runs.models import Run
 from runs.read_back import read_back
+from runs.settling import args_without_key, audit_of_call, tell_span_of_call, told_of_call
 from runs.undo_ride import ride_of_unknown, tell_registered, undo_ride
 from sagas.declare import Declared, declare
 
 LEFT_SOMETHING = frozenset({Fate.DONE, Fate.UNKNOWN})
-WENT_WRONG = frozenset({Fate.FAILED, Fate.UNKNOWN})
 MOST_RESENDS = 3
 READ_BACK_PAUSES_PER_LEASE = 8
 RENEWALS_PER_LEASE = 4
@@ -132,17 +133,20 @@ class RunScope(Scope):
         if boottime() >= self.deadlines.get(call.index, math.inf):
             # The last mark came too late to be sent on: give a renewal that is late, as after an outage, its beat.
             time.sleep(settings.LIYAGENT.lease_seconds / RENEWALS_PER_LEASE)
-        was_open = (self.step, call.index) in checkpoint.open_marks
-        checkpoint.open_marks.add((self.step, call.index))
+        place = (self.step, call.index)
+        was_open = place in checkpoint.open_marks
+        checkpoint.open_marks.add(place)
+        handed, ride = (None, None) if was_open else self._hand_over(call, payload)
         sealed = SealedMark(
             payload=payload,
             has_identity=self._has_identity(call),
             key_window_seconds=call.contract.key_window_seconds if call.contract else 0,
             marked_after=made_after or checkpoint.database_time(),
             undo=self.undos.setdefault(call.index, self.declare(call)),
+            handoff=handed,
         )
         if sealed.undo is not None:
-            checkpoint.declared.add((self.step, call.index))
+            checkpoint.declared.add(place)
         self.resend_until.setdefault(call.index, boottime() + sealed.key_window_seconds / 2)
         marked = hot.write_mark(
             checkpoint.next_fence(),
@@ -156,22 +160,25 @@ class RunScope(Scope):
             has_identity=sealed.has_identity,
             key_window_seconds=sealed.key_window_seconds,
             intent=intent_digest(
-                server=call.server, tool=call.tool, args=_args_without_key(payload)
+                server=call.server, tool=call.tool, args=args_without_key(payload)
             ),
             sealed=sealed.seal(checkpoint.sealer, step=self.step, index=call.index),
+            handoff=ride,
             give_up=checkpoint.give_up,
         )
         if marked.same_intent is not None:
             why = SAME_INTENT.format(earlier=marked.same_intent)
             if was_open:
                 return Outcome(fate=Fate.REFUSED, error=f"Refused: {why}")
-            checkpoint.open_marks.discard((self.step, call.index))
+            checkpoint.open_marks.discard(place)
             if not call.asker.may_wait:
                 return Outcome(fate=Fate.REFUSED, error=f"Refused: {why}")
             return file_call(
                 checkpoint, replace(verdict, gate="same_intent", reason=why), step=self.step
             )
         checkpoint.written(marked)
+        if handed is not None:
+            checkpoint.handed[place] = handed
         if marked.stop:
             return Outcome(fate=Fate.REFUSED, error="Refused: this run was stopped by a person.")
         if marked.config != self.judged_at and (
@@ -180,6 +187,12 @@ class RunScope(Scope):
             return Outcome(fate=Fate.REFUSED, error=f"Refused: {reason}")
         deadline = self.deadlines[call.index] = marked.deadline
         return lambda: boottime() < deadline and not checkpoint.give_up()
+
+    def _hand_over(self, call: Call, payload: Payload) -> tuple[Handed | None, Ride | None]:
+        """What a call hands over to a remote agent, nothing for any other (HO-03)."""
+        if not asks_remote_agent(call):
+            return None, None
+        return hand_to_remote(self.checkpoint, call, payload, key=payload.key)
 
     def _hand_down(self, verdict: Verdict, payload: Payload) -> Outcome:
         """Hand the work to its agent, judged by what stands as that is stored. Raises `HandedBack`, `LostLease`."""
@@ -235,14 +248,17 @@ class RunScope(Scope):
         place = (self.step, call.index)
         checkpoint = self.checkpoint
         checkpoint.events.add("tool.call", **self._told(verdict, payload, outcome))
-        self._tell_span(verdict, payload, outcome)
+        tell_span_of_call(verdict, payload, outcome)
         if place not in checkpoint.open_marks:
+            if payload is not None and not call.writes and asks_remote_agent(call):
+                hear_unmarked(checkpoint, call, payload, outcome)
             return
         checkpoint.open_marks.discard(place)
         checkpoint.held.discard(place)
         checkpoint.settled.add(place)
         settlement = outcome.settlement or "answered"
         in_doubt = bool(outcome.settlement) or outcome.fate is Fate.UNKNOWN
+        handoff = hear_back(checkpoint, place, outcome)
         told = hot.write_settled(
             checkpoint.next_fence(),
             seal=checkpoint.head_seal(),
@@ -254,8 +270,9 @@ class RunScope(Scope):
             late_look_seconds=(
                 settings.LIYAGENT.late_look_seconds if outcome.fate is Fate.UNKNOWN else None
             ),
-            audit=self._audit(call, outcome) if in_doubt else hot.NO_AUDIT,
+            audit=audit_of_call(call, outcome, step=self.step) if in_doubt else hot.NO_AUDIT,
             undo=self._undo(call, outcome),
+            handoff=handoff,
             events=checkpoint.events.taken(),
             give_up=checkpoint.give_up,
         )
@@ -351,47 +368,7 @@ class RunScope(Scope):
         return has_identity(call.provider_call_id, tool=call.tool, step_ids=self.step_ids)
 
     def _told(self, verdict: Verdict, payload: Payload | None, outcome: Outcome) -> dict[str, Any]:
-        call = verdict.call
-        words = self.checkpoint.events.words
-        return {
-            "step": self.step,
-            "index": call.index,
-            "server": call.server,
-            "tool": call.tool,
-            "effect": "write" if call.writes else "read",
-            "fate": outcome.fate.value,
-            "posture": verdict.posture.value,
-            "gate": verdict.gate,
-            "policy": verdict.policy_fingerprint,
-            "run_as": call.asker.run_as,
-            "key": outcome.key,
-            "settlement": outcome.settlement,
-            "ms": outcome.duration_ms,
-            "args": words(call.args if payload is None else _args_without_key(payload)),
-            "result": words(outcome.error or outcome.result),
-        }
-
-    def _tell_span(self, verdict: Verdict, payload: Payload | None, outcome: Outcome) -> None:
-        """Of words what the event has: what data policies left of them."""
-        told, call = current_span(), verdict.call
-        if not told:
-            return
-        told.tell(
-            operation="execute_tool",
-            tool=call.name if call.contract is not None else None,
-            effect="write" if call.writes else "read",
-            posture=verdict.posture.value,
-            gate=verdict.gate,
-            fate=outcome.fate.value,
-            settlement=outcome.settlement,
-            step_key=outcome.key,
-        )
-        told.tell_words(
-            arguments=call.args if payload is None else _args_without_key(payload),
-            result=outcome.error or outcome.result,
-        )
-        if outcome.fate in WENT_WRONG:
-            told.fail(outcome.fate.value)
+        return told_of_call(self.checkpoint, verdict, payload, outcome, step=self.step)
 
     def _undo(self, call: Call, outcome: Outcome) -> hot.SagaRide:
         """How the write is undone, fixed now that it took effect; told in the same commit (SG-03)."""
@@ -412,22 +389,6 @@ class RunScope(Scope):
         )
         tell_registered(self.checkpoint.events, ride, step=self.step, call=call)
         return ride
-
-    def _audit(self, call: Call, outcome: Outcome) -> hot.Audit:
-        detail = {
-            "step": self.step,
-            "index": call.index,
-            "call": call.name,
-            "fate": outcome.fate.value,
-            "settlement": outcome.settlement,
-            "key": outcome.key,
-        }
-        return hot.Audit(action="agent.call.settled", detail=detail)
-
-
-def _args_without_key(payload: Payload) -> dict[str, Any]:
-    """What left, or would have, but for our own key: told and digested, so that a masked word is nowhere."""
-    return {name: value for name, value in payload.args.items() if value != payload.key}
 
 
 def _is_conflict(outcome: Outcome) -> bool:

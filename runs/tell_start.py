@@ -12,13 +12,15 @@ from events.buffer import EventBuffer
 from runs.checkpoint import Checkpoint
 from runs.guard import ACTION as GUARDED
 from runs.guard import Given
+from runs.handing import read_task
 from runs.models import Run
 
 
 def tell_start(checkpoint: Checkpoint, *, holder: str, given: Given | None = None) -> None:
     """Buffer a run's start, and what acted on its task when it was sealed, unless the log tells of it.
 
-    The task is told in words only where checks have looked at it (`given`) and none refuses it.
+    The task is told in words only where checks have looked at it (`given`) and none refuses it. One that was handed down is
+    read then, and that is kept (HO-03).
     """
     if checkpoint.is_start_told:
         return
@@ -28,6 +30,8 @@ def tell_start(checkpoint: Checkpoint, *, holder: str, given: Given | None = Non
     add_start(events, checkpoint.run, holder=holder, task=told)
     for facts in start.get("guarded", ()):
         events.add(GUARDED, **facts)
+    if given is not None:
+        read_task(checkpoint)
 
 
 def add_start(events: EventBuffer, run: Run, *, holder: str, **known: Any) -> None:

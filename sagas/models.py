@@ -43,8 +43,9 @@ class Saga(models.Model):
 
     `cause` is why it is undone: `failed`, `stopped`, `rejected`, `cap`, "" while it is open. `round` counts the runs that
     made undos; `compensating_run` is the last of them. `handoff` is how it goes to a person, "" where nothing of it does;
-    `handoff_id` what was filed (a request's id, a ticket's number), once, at `handed_off_at`. `context` is sealed: the
-    failed step, the attempts, input and variables, as they were when the run ended.
+    `handoff_id` what was filed (a request's id, a ticket's number), once, at `handed_off_at`; `handoff_digest` what was
+    handed over with it, as `handoffs` keeps it (HO-03). `context` is sealed: the failed step, the attempts, input and
+    variables, as they were when the run ended.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
@@ -59,6 +60,7 @@ class Saga(models.Model):
     compensating_run = models.UUIDField(null=True, blank=True)
     handoff = models.CharField(max_length=10, blank=True, default="")
     handoff_id = models.CharField(max_length=128, blank=True, default="")
+    handoff_digest = models.CharField(max_length=64, blank=True, default="", db_default="")
     handed_off_at = models.DateTimeField(null=True, blank=True)
     context = models.BinaryField(null=True, blank=True)
     key_id = models.CharField(max_length=64, blank=True, default="")

@@ -37,7 +37,8 @@ class Approval(models.Model):
     (ruling 23); `sealed` are the arguments. `ceiling` is what the call could at most use when it was filed.
     `run_waits`: the run sleeps until it is decided; else an approval makes the call in a run of its own.
     `replaces`: the request that went stale before this one. `settled_reason` says why it is rejected, withdrawn or stale;
-    `settled_at`, written by a trigger, when it left `pending` and `approved` for good.
+    `settled_at`, written by a trigger, when it left `pending` and `approved` for good. `handoff_digest`, of kind `saga`: what
+    was handed over with it, as `handoffs` keeps it (HO-03).
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
@@ -75,6 +76,7 @@ class Approval(models.Model):
     settled_reason = models.TextField(blank=True)
     consumed_at = models.DateTimeField(null=True, blank=True)
     settled_at = models.DateTimeField(null=True, blank=True)
+    handoff_digest = models.CharField(max_length=64, blank=True, default="", db_default="")
 
     class Meta:
         ordering = ("created_at", "id")

@@ -196,9 +196,10 @@ $$;
 -- Reserve an approved call: its mark turns from `held` to `sending`, the approval is consumed, in one commit, before
 -- anything leaves (CR-10, CR-29). The key's window counts from here. `seconds_left` is NULL, and nothing is written, where
 -- the approval no longer stands, the run was stopped, or the configuration is no longer the one that it was judged by.
+-- `p_handoff` as in `liyagent_mark`.
 CREATE FUNCTION liyagent_reserve(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_step int, p_index int, p_approval uuid,
-    p_key_window int, p_sealed bytea, p_config bigint
+    p_key_window int, p_sealed bytea, p_config bigint, p_handoff jsonb DEFAULT NULL
 ) RETURNS TABLE (stop boolean, config bigint, seconds_left double precision) LANGUAGE plpgsql AS $$
 DECLARE v record; v_deadline timestamptz; v_config bigint := liyagent_config_version(); v_now timestamptz := liyagent_now();
 BEGIN
@@ -225,6 +226,7 @@ BEGIN
         IF NOT FOUND THEN
             RAISE EXCEPTION 'call % of step % of run % is not held for approval %', p_index, p_step, p_run, p_approval;
         END IF;
+        IF p_handoff IS NOT NULL THEN PERFORM liyagent_hand(p_handoff); END IF;
     END IF;
     RETURN QUERY SELECT v.stop_requested, v_config,
             extract(epoch FROM c.deadline - liyagent_now())::double precision

@@ -3,12 +3,14 @@
 -- wherever a child ends: the parent's head, then the child's.
 
 -- `is_handed` is false where nothing was written: the run was stopped, the configuration is no longer the one that the
--- call was judged by, or its approval (`p_approval`, NULL for a call that nobody had to approve) no longer stands.
+-- call was judged by, or its approval (`p_approval`, NULL for a call that nobody had to approve) no longer stands. `p_handoff`
+-- is the task as it is handed over (HO-03); a process of the release before says nothing of it.
 CREATE FUNCTION liyagent_delegate(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_step int, p_index int, p_provider_call_id text,
     p_server text, p_tool text, p_step_key text, p_has_identity boolean, p_intent_digest text, p_sealed bytea,
     p_config bigint, p_approval uuid, p_child uuid, p_agent_version int, p_recording text, p_format smallint,
-    p_key_id text, p_child_seal bytea, p_start bytea, p_acted jsonb, p_kinds text[], p_contents text[]
+    p_key_id text, p_child_seal bytea, p_start bytea, p_acted jsonb, p_kinds text[], p_contents text[],
+    p_handoff jsonb DEFAULT NULL
 ) RETURNS TABLE (stop boolean, config bigint, is_handed boolean) LANGUAGE plpgsql AS $$
 DECLARE v record; v_holder uuid; v_now timestamptz := liyagent_now(); v_config bigint;
 BEGIN
@@ -59,6 +61,7 @@ BEGIN
             jsonb_build_object('agent', p_tool, 'version', p_agent_version, 'entry', v.entry, 'parent', p_run),
             p_acted, v_config, '', '');
     END IF;
+    IF p_handoff IS NOT NULL THEN PERFORM liyagent_hand(p_handoff); END IF;
     PERFORM liyagent_flush_events(
         p_run, v.correlation_id, v.mission, v.recording, v.events_missing, p_kinds, p_contents);
     PERFORM liyagent_notify_queued();

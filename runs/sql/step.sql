@@ -67,11 +67,12 @@ END $$;
 
 -- A call in doubt, just before it leaves (CR-10). The deadline is the holder's at this moment and the mark's own
 -- for good (ruling 6). `same_intent` names an earlier call of unknown outcome, or one of which a person said that it
--- happened, under this correlation id with the same tool and arguments: then nothing is marked (ruling 8).
+-- happened, under this correlation id with the same tool and arguments: then nothing is marked (ruling 8). `p_handoff` is what
+-- is handed over by the call, NULL for one that hands nothing over (HO-03, handoffs/sql/handoff.sql).
 CREATE FUNCTION liyagent_mark(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_step int, p_index int, p_provider_call_id text,
     p_server text, p_tool text, p_step_key text, p_has_identity boolean, p_key_window int, p_intent_digest text,
-    p_sealed bytea
+    p_sealed bytea, p_handoff jsonb DEFAULT NULL
 ) RETURNS TABLE (stop boolean, config bigint, seconds_left double precision, same_intent bigint)
 LANGUAGE plpgsql AS $$
 DECLARE v record; v_same bigint; v_deadline timestamptz;
@@ -118,6 +119,7 @@ BEGIN
         IF NOT FOUND THEN
             RAISE EXCEPTION 'call % of step % of run % is settled: not marked again', p_index, p_step, p_run;
         END IF;
+        IF p_handoff IS NOT NULL THEN PERFORM liyagent_hand(p_handoff); END IF;
     END IF;
     RETURN QUERY SELECT v.stop_requested, liyagent_config_version(),
             extract(epoch FROM c.deadline - liyagent_now())::double precision, NULL::bigint
@@ -127,10 +129,12 @@ END $$;
 
 -- What a marked write came back with, kept in the commit that tells of it (ruling 17), with how it is undone: `p_undo` NULL
 -- where nothing was declared (sagas/sql/saga.sql). An undo that a person let out is settled as such in the same commit.
+-- `p_handoff` is what came back of what the call handed over, NULL where it handed nothing over.
 CREATE FUNCTION liyagent_settle(
     p_run uuid, p_attempt int, p_sequence bigint, p_seal bytea, p_step int, p_index int, p_fate text,
     p_settlement text, p_outcome bytea, p_late_look_seconds double precision, p_action text, p_detail jsonb,
-    p_kinds text[], p_contents text[], p_undo jsonb DEFAULT NULL, p_undo_sealed bytea DEFAULT NULL
+    p_kinds text[], p_contents text[], p_undo jsonb DEFAULT NULL, p_undo_sealed bytea DEFAULT NULL,
+    p_handoff jsonb DEFAULT NULL
 ) RETURNS TABLE (stop boolean, config bigint) LANGUAGE plpgsql AS $$
 DECLARE v record;
 BEGIN
@@ -148,6 +152,7 @@ BEGIN
         IF p_undo IS NOT NULL THEN
             PERFORM liyagent_register_undo(v.correlation_id, p_run, p_step, p_index, p_undo, p_undo_sealed);
         END IF;
+        IF p_handoff IS NOT NULL THEN PERFORM liyagent_hand(p_handoff); END IF;
         IF p_fate = 'done' AND v.own_loop LIKE 'undo:%' THEN PERFORM liyagent_undo_made(p_run, p_step, p_index); END IF;
         IF v.own_loop LIKE 'approved:%' THEN
             PERFORM liyagent_undo_found(p_run, p_step, p_index, CASE p_fate WHEN 'refused' THEN 'failed' ELSE p_fate END, '');

@@ -35,12 +35,15 @@ def test_a_child_s_events_stand_in_its_root_s_chain_with_its_own_id(
     assert told == [
         (False, "run.started"),
         (False, "step"),
+        (False, "handoff"),
         (True, "run.started"),
+        (True, "handoff"),
         (True, "step"),
         (True, "tool.call"),
         (True, "step"),
         (True, "run.ended"),
         (False, "tool.call"),
+        (False, "handoff"),
         (False, "step"),
         (False, "run.ended"),
     ]
