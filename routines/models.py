@@ -33,6 +33,7 @@ class Routine(models.Model):
     where each value comes from. `as_parameters` are the places that a person turned into parameters. `runs` are the ids that it was
     compiled from, `support` how many runs were seen of it, `distinct_inputs` how many different tasks stood behind those.
     `score` is how the compiled routine does against recorded runs; `tools_seen` the fingerprint of each tool when it was compiled.
+    `baseline` is what those runs took on average, as it was adopted.
     `withheld` says why it is not offered, "" where it is.
     """
 
@@ -50,6 +51,7 @@ class Routine(models.Model):
     distinct_inputs = models.IntegerField(default=0)
     score = models.JSONField(default=no_facts)
     tools_seen = models.JSONField(default=no_facts)
+    baseline = models.JSONField(default=no_facts)
     withheld = models.CharField(max_length=500, blank=True, default="")
     state = models.CharField(
         max_length=10, choices=RoutineState.choices, default=RoutineState.SUGGESTED

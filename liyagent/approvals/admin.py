@@ -17,6 +17,7 @@ from liyagent.approvals.affected import affected_by
 from liyagent.approvals.authority import policies_changed, policies_now
 from liyagent.approvals.deciding import VERBS, DecidingAdmin, may_decide, may_withdraw
 from liyagent.approvals.forms import HELP
+from liyagent.approvals.handlers import ROUTINE
 from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.approvals.saying import saying_of
 from liyagent.approvals.told import replaced_by
@@ -146,7 +147,9 @@ class ApprovalAdmin(DecidingAdmin):
         """Return where the page leads, as far as the user may follow."""
         here = {it: reverse(f"admin:approvals_approval_{it}", args=[approval.pk]) for it in VERBS}
         here |= {"list": self.list_address(), "page": self.page_address(approval)}
-        if request.user.has_perm("runs.view_run"):
+        if approval.kind == ROUTINE:
+            here["routine"] = reverse("admin:routines_routine_change", args=[approval.run_id])
+        elif request.user.has_perm("runs.view_run"):
             here["run"] = reverse("admin:runs_run_change", args=[approval.run_id])
         if request.user.has_perm("audit.view_auditrow"):
             here["audit"] = f"{reverse('admin:audit_auditrow_changelist')}?q={approval.run_id}"

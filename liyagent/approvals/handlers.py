@@ -8,6 +8,10 @@ from typing import Any
 CALL = "call"
 # To begin a failed run again from the start (SG-09).
 SAGA = "saga"
+# To save a routine as a workflow (RT-05).
+ROUTINE = "routine"
+# About what is no call, and of no run that waits.
+NO_CALLS = frozenset({SAGA, ROUTINE})
 # Both take an `Approval`; the apps' registry is not ready where this is imported.
 Decided = Callable[[Any], None]
 Beside = Callable[[Any], dict[str, Any]]

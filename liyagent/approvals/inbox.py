@@ -25,7 +25,7 @@ from liyagent.approvals.filters import (
     status_asked,
     tabs_beside,
 )
-from liyagent.approvals.handlers import SAGA
+from liyagent.approvals.handlers import NO_CALLS, ROUTINE
 from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.approvals.saying import asks
 from liyagent.core.moments import age, shown_now, when
@@ -118,7 +118,7 @@ class InboxAdmin(ReadOnlyAdmin):
     @admin.display(description="call")
     def call(self, approval: Approval) -> SafeString:
         """What is asked for, which call of the run it is, and the beginning of the digest: the same for the very same call."""
-        if approval.kind == SAGA:
+        if approval.kind in NO_CALLS:
             return format_html('<span class="liy-wrap">{}</span>', cell(asks(approval)))
         return format_html(
             '{} <span class="liy-age">call {} of step {}</span><span class="liy-age liy-mono">{}</span>',
@@ -141,7 +141,10 @@ class InboxAdmin(ReadOnlyAdmin):
 
     @admin.display(description="run")
     def run(self, approval: Approval) -> SafeString:
-        """Lead to the run."""
+        """Lead to the run, or to the routine that it is about."""
+        if approval.kind == ROUTINE:
+            address = reverse("admin:routines_routine_change", args=[approval.run_id])
+            return format_html('<a class="liy-link" href="{}">its routine</a>', address)
         address = reverse("admin:runs_run_change", args=[approval.run_id])
         return format_html(
             '<a class="liy-link liy-mono" href="{}">{}</a>', address, approval.run_id

@@ -66,6 +66,7 @@ GATES: Mapping[str, str] = {
     "same_intent": "the same write was sent before, and nobody knows whether it took effect",
     "workflow": "a step of a workflow asks a person",
     "saga": "its run failed, and a person decides what becomes of it",
+    "routine": "a pattern of runs would become a workflow",
 }
 # What these say is the same of each call.
 TELL_NO_MORE = frozenset({"write_posture", "contract_change", "workflow"})

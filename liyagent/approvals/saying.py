@@ -1,11 +1,12 @@
-"""What is said of a request by what it asks: a call to be let out, the question of a workflow's step, or whether a failed run begins again."""
+"""What is said of a request by what it asks: a call to be let out, the question of a workflow's step, whether a failed run
+begins again, or whether a routine is saved."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from liyagent.approvals.handlers import SAGA
+from liyagent.approvals.handlers import NO_CALLS, ROUTINE, SAGA
 from liyagent.approvals.models import Approval, ApprovalStatus
 
 # What a workflow's step asks a person is filed as a call of our own, which leaves nowhere.
@@ -83,24 +84,47 @@ OF_SAGA = Saying(
         ApprovalStatus.WITHDRAWN: "it does not begin again; what is left of it stays as it is.",
     },
 )
+OF_ROUTINE = Saying(
+    page="routine.html",
+    reject=("✗ No: it goes back to the suggestions", "✗ No, not now"),
+    approve=("✓ Adopt: exactly what is shown is saved as a workflow", "✓ Adopt it"),
+    withdraw="Nobody decides: nothing is saved, and the routine goes back to the suggestions.",
+    reject_help="It is kept with your name. To never be offered the pattern again, dismiss the routine on its own page instead.",
+    sent=("Saved", "it is a workflow of the agent"),
+    is_call=False,
+    states={
+        ApprovalStatus.CONSUMED: "adopted: the workflow was saved",
+        ApprovalStatus.REJECTED: "not adopted: back among the suggestions",
+        ApprovalStatus.EXPIRED: "expired: nobody decided, back among the suggestions",
+        ApprovalStatus.WITHDRAWN: "withdrawn: nothing was saved",
+    },
+    now={
+        ApprovalStatus.CONSUMED: "it is saved as a workflow. Nothing runs by itself: start a run of it, and its writes wait as the agent's own do.",
+        ApprovalStatus.REJECTED: "nothing is saved; the routine is among the suggestions again.",
+        ApprovalStatus.WITHDRAWN: "nothing is saved; the routine is among the suggestions again.",
+    },
+)
+OF_KINDS: Mapping[str, Saying] = {SAGA: OF_SAGA, ROUTINE: OF_ROUTINE}
 
 
 def saying_of(approval: Approval) -> Saying:
     """Return the words for a request."""
-    if approval.kind == SAGA:
-        return OF_SAGA
+    if approval.kind in OF_KINDS:
+        return OF_KINDS[approval.kind]
     return OF_QUESTION if is_question(approval) else OF_CALL
 
 
 def is_question(approval: Approval) -> bool:
     """Whether it is what a step of a workflow asks."""
-    return approval.kind != SAGA and (approval.server, approval.tool) == QUESTION
+    return approval.kind not in NO_CALLS and (approval.server, approval.tool) == QUESTION
 
 
 def asks(approval: Approval) -> str:
-    """Return what it asks for, as lists name it: `server/tool`, the beginning of a question, or what would begin again."""
+    """Return what it asks for, as lists name it: `server/tool`, the beginning of a question, what would begin again or be saved."""
     if approval.kind == SAGA:
         return "begin a failed run again" if approval.tool == "begin_again" else f"begin workflow {approval.tool} again"  # fmt: skip
+    if approval.kind == ROUTINE:
+        return f"adopt {approval.tool}"
     if is_question(approval):
         told = approval.held_reason.removeprefix(ASKED)
         return f"“{told[:LONGEST_NAME]}{'…' if len(told) > LONGEST_NAME else ''}”"

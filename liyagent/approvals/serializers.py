@@ -101,11 +101,15 @@ WITH_FACTS = (
     "replaces",
     "decision_reason",
     "settled_reason",
+    "handoff_digest",
 )
 
 
 class ApprovalFactsSerializer(ApprovalSerializer):
-    """A request with all that its decision is bound to, and how it was settled; nothing of what would be sent."""
+    """A request with all that its decision is bound to, and how it was settled; nothing of what would be sent.
+
+    `handoff_digest`, of kind `saga`: what was handed over with it, `GET /api/handoff-snapshots/{digest}`.
+    """
 
     ceiling = serializers.DictField()
 
@@ -150,6 +154,17 @@ class NotUndoneSerializer(serializers.Serializer[Any]):
     approval = serializers.CharField(allow_blank=True)
 
 
+class RoutineAskedSerializer(serializers.Serializer[Any]):
+    """The routine that a request would have saved, as it stands now. `is_as_asked`: its definition is the one asked about still."""
+
+    id = serializers.UUIDField()
+    agent = serializers.CharField()
+    state = serializers.CharField()
+    digest = serializers.CharField()
+    is_as_asked = serializers.BooleanField()
+    changed_tools = serializers.ListField(child=serializers.CharField())
+
+
 class DecidedSerializer(ApprovalFactsSerializer):
     """A request as it stands now, after a decision or the very same one sent again: `status` says where it went since."""
 
@@ -173,6 +188,7 @@ class ApprovalToldSerializer(ApprovalFactsSerializer):
     run_status = serializers.CharField(required=False, allow_blank=True)
     not_undone = NotUndoneSerializer(many=True, required=False)
     unknown_calls = UnknownCallSerializer(many=True, required=False)
+    routine = RoutineAskedSerializer(required=False)
     arguments = serializers.DictField(required=False)
 
     class Meta(ApprovalFactsSerializer.Meta):
@@ -186,6 +202,7 @@ class ApprovalToldSerializer(ApprovalFactsSerializer):
             "run_status",
             "not_undone",
             "unknown_calls",
+            "routine",
             "arguments",
         )
         read_only_fields = fields
