@@ -17,7 +17,7 @@ from liyagent.workflows.told import Problem, at, named, shown
 from liyagent.workflows.waits import check_wait
 
 ROOTS = ("input", "vars", "steps", "run")
-OF_RUN = frozenset({"id", "mission", "agent"})
+OF_RUN = frozenset({"id", "mission", "agent", "done"})
 OF_STEP = frozenset({"came", "output", "error", "attempts"})
 
 

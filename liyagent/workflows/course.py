@@ -14,7 +14,8 @@ from typing import Any
 from liyagent.core.conditions import CannotBeJudged, holds
 from liyagent.core.errors import LiyagentError
 from liyagent.core.plain import NotStorable, to_plain
-from liyagent.core.templates import BadTemplate, render
+from liyagent.core.templates import BadTemplate, lookup, render_by
+from liyagent.workflows.done import DONE, Made, done_told, made_of
 from liyagent.workflows.steps import END, Definition, Step
 from liyagent.workflows.waits import check_wait
 
@@ -88,7 +89,8 @@ class Told:
 class Course:
     """Where a run of a workflow stands. Ask `next`, do what it wants, tell `took`, until it is `Over`.
 
-    `tried` is every attempt that needed the world, with what it came to and its error; `told` the steps that came to an end.
+    `tried` is every attempt that needed the world, with what it came to and its error; `told` the steps that came to an end;
+    `made` those of them that needed the world, in words, for whoever goes on where one failed (`run.done`).
     """
 
     definition: Definition
@@ -100,7 +102,9 @@ class Course:
     told: list[Told] = field(default_factory=list)
     tried: list[dict[str, Any]] = field(default_factory=list)
     executed: int = 0
+    made: list[Made] = field(default_factory=list)
     _at: str = ""
+    _body: Mapping[str, Any] = field(default_factory=dict)
     _attempt: int = 1
     _delay: float = 0.0
     _last: Any = None
@@ -165,6 +169,7 @@ class Course:
             self.vars = _bounded({**self.vars, **body["values"]}, "the variables")
             self._done(step, Result(came=Came.DONE, output=body["values"]))
             return None
+        self._body = body
         return Ask(
             step=step,
             number=self.executed,
@@ -174,7 +179,12 @@ class Course:
         )
 
     def _filled(self, template: Any) -> Any:
-        return _bounded(render(template, self.scope()), "what its template makes")
+        scope = self.scope()
+
+        def find(path: str) -> Any:
+            return done_told(self.made) if path == DONE else lookup(path, scope)
+
+        return _bounded(render_by(template, find), "what its template makes")
 
     def _branch(self, step: Step) -> None:
         scope = self.scope()
@@ -220,6 +230,11 @@ class Course:
 
     def _tell(self, step: Step, result: Result) -> None:
         self.told.append(Told(step=step, result=result, attempt=self._attempt))
+        if step.type not in WITHIN and result.came is not Came.SKIPPED:
+            body, answer = self._body or step.body, result.error or result.output
+            self.made.append(
+                made_of(step.id, body, type_=step.type, came=result.came.value, answer=answer)
+            )
         self.steps[step.id] = {
             "came": result.came.value,
             "output": result.output,
@@ -229,7 +244,7 @@ class Course:
 
     def _go(self, to: str) -> None:
         self.executed += 1
-        self._at, self._attempt, self._delay = to, 1, 0.0
+        self._at, self._attempt, self._delay, self._body = to, 1, 0.0, {}
 
     def _ended(self) -> Over:
         if not self.definition.has_output:
