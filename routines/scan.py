@@ -32,6 +32,7 @@ SELECT id, correlation_id, created_at, status, recording, loop, workflow, parent
     WHERE agent_key = %(agent)s AND created_at > (SELECT liyagent_now()) - make_interval(days => %(days)s)
 """
 BEHIND = " AND created_at <= %(at)s AND (created_at < %(at)s OR id < %(id)s)"
+COUNT = f"SELECT count(*) FROM ({FIRST} LIMIT %(limit)s) AS recent"  # noqa: S608 - a constant
 ORDER = " ORDER BY created_at DESC, id DESC LIMIT %(limit)s"
 
 PART = "it is part of another run"
@@ -91,6 +92,15 @@ def scan(agent_key: str, *, after: Place | None = None, looked_at: int = 0) -> I
         yield batch
         if batch.place is None:
             return
+
+
+def count_recent(agent_key: str) -> int:
+    """Return how many runs there are to look at."""
+    values = {"agent": agent_key, "days": WINDOW_DAYS, "limit": MOST_RUNS}
+    with connection.cursor() as cursor:
+        cursor.execute(COUNT, values)
+        ((count,),) = cursor.fetchall()
+    return int(count)
 
 
 def why_not(recorded: Recorded) -> str:

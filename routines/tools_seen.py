@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from liyagent.agents.models import Agent
 from liyagent.agents.sub_agents import SERVER
@@ -32,8 +32,16 @@ def tools_seen(names: Collection[str]) -> dict[str, str]:
 
 def changed_tools(seen: Mapping[str, str]) -> list[str]:
     """Return the tools that are not what they were when they were seen, or are not offered (any more)."""
-    now = tools_seen(seen.keys())
-    return [name for name, was in sorted(seen.items()) if was == GONE or now[name] != was]
+    return changed_among([seen])[0]
+
+
+def changed_among(of_each: Sequence[Mapping[str, str]]) -> list[list[str]]:
+    """Return the same of each, in as many statements for many."""
+    now = tools_seen({name for seen in of_each for name in seen})
+    return [
+        [name for name, was in sorted(seen.items()) if was == GONE or now[name] != was]
+        for seen in of_each
+    ]
 
 
 def _fingerprint(tool: Tool) -> str:
