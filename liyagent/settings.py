@@ -165,6 +165,8 @@ SPECTACULAR_SETTINGS = {
         "DoubtStateEnum": "runs.doubts_serializers.SHOWN_STATES",
         "KindEnum": "liyagent.gateway.models.DataKind",
         "FindingVerdictEnum": "liyagent.training.red_teams.models.Verdict",
+        "ReplayStatusEnum": "liyagent.replays.models.ReplayStatus",
+        "ReplayVerdictEnum": "liyagent.replays.models.Verdict",
         "SourceKindEnum": "liyagent.jobs.sources.models.SourceKind",
     },
     "POSTPROCESSING_HOOKS": [

@@ -223,6 +223,13 @@ JOBS_ENDED = Children(
         "status",
     )
 )
+RUNS_REPLAYED = Children(
+    _counter(
+        "runs_replayed_total",
+        "Runs of cohort replays that this process replayed, each lane for itself, by verdict: same, changed, regressed.",
+        "verdict",
+    )
+)
 NOTICES = Children(
     _counter(
         "approval_notices_total",

@@ -9,7 +9,7 @@ from typing import Any
 from liyagent.jobs.models import Job
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """What a step keeps that only moves the cursor."""
 
 
@@ -26,7 +26,7 @@ class Step:
     done: int
     total: int | None = None
     words: str = ""
-    keep: Callable[[], None] = _nothing
+    keep: Callable[[], None] = nothing
     again_in: float = 0.0
     result: dict[str, Any] | None = None
     is_mark: bool = False

@@ -90,6 +90,11 @@ class CohortReplay(models.Model):
         indexes = (
             models.Index(fields=["-created_at", "-id"], name="replays_newest"),
             models.Index(fields=["agent_key", "-created_at", "-id"], name="replays_of_agent"),
+            models.Index(
+                fields=["agent_key", "agent_version", "-created_at", "-id"],
+                name="replays_done",
+                condition=Q(status="done"),
+            ),
             models.Index(fields=["mission", "-created_at", "-id"], name="replays_of_mission"),
             models.Index(
                 fields=["ended_at"], name="replays_ended", condition=Q(ended_at__isnull=False)

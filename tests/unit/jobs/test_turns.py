@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -9,13 +10,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from liyagent.core.readiness import STATE
-from liyagent.entry.rounds import ROUNDS
 from liyagent.jobs import work
 from liyagent.jobs.end import cancel_job
 from liyagent.jobs.handlers import HANDLERS, Beat, Handler, Step
 from liyagent.jobs.models import Job
 from liyagent.leases.own import OWN
-from runs.rounds import due_of
+from runs.rounds import ROUNDS, due_of
 from tests.unit.jobs.conftest import Hand, Shop, never
 
 
@@ -63,7 +63,8 @@ def test_it_is_worked_on_past_the_end_of_a_turn(shop: Shop, long: Long) -> None:
 
 
 def test_no_other_job_waits_for_it(shop: Shop, long: Long) -> None:
-    hand, seen = shop.hand(), []
+    hand = shop.hand()
+    seen: list[int] = []
     other = shop.ask()
     first = shop.ask("long")
 
@@ -118,7 +119,7 @@ def test_one_that_was_cancelled_stops_between_two_steps(shop: Shop, long: Long, 
 
     def cancel(number: int) -> None:
         beats.append(number)
-        time.sleep(0.02)
+        threading.Event().wait(0.02)
         if number == 1:
             cancel_job(job.id, actor="olga")
 
