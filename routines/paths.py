@@ -6,17 +6,16 @@ is bounded, and what was not looked at is not found.
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from liyagent.core.templates import as_data
-from routines.recorded import MOST_WEIGHT, RecordedRun
+from routines.recorded import RecordedRun
 from routines.tree import Node
 from routines.values import (
     NOTHING,
+    data_of,
     follow,
     is_addressable,
     nearest_name,
@@ -27,10 +26,12 @@ from routines.values import (
 
 Parts = tuple[str, ...]
 # Of one output; the shallow ones come first.
-MOST_SEEN = 100_000
+MOST_SEEN, MOST_SEEN_IN_ALL = 40_000, 1_500_000
 # Of one output, to one value.
 MOST_PATHS, MOST_TO_CONTAINERS = 32, 4
 MOST_CHECKS = 3_000_000
+# Of all texts that are read to hold paths against them.
+MOST_TEXT = 48 << 20
 LONGEST_PATH = 400
 KINDS = {str: "text", bool: "boolean", int: "number", float: "number", type(None): "null"}
 
@@ -58,7 +59,7 @@ def find_paths(sources: Sequence[RecordedRun], trees: Sequence[Node]) -> None:
     for it in nodes:
         seeking.want(it)
     for number, call in enumerate(sources[0].calls[:-1]):
-        seeking.see(number, _quick_data(call.output))
+        seeking.see(number, data_of(call.output))
     for number in range(len(sources[0].calls) - 1):
         seeking.hold(number)
 
@@ -87,7 +88,8 @@ class _Seeking:
         self.scalars: dict[tuple[str, Any, str], _Wanted] = {}
         self.containers: dict[tuple[Any, ...], list[_Wanted]] = {}
         self.checks = MOST_CHECKS
-        self.text = MOST_WEIGHT
+        self.text = MOST_TEXT
+        self.left = MOST_SEEN_IN_ALL
         self._ends: dict[str, str] = {}
 
     def want(self, node: Node) -> None:
@@ -107,7 +109,8 @@ class _Seeking:
 
     def see(self, number: int, output: Any) -> None:
         """Look through the output of the call of this number."""
-        for parts, value in _walk(output):
+        for parts, value in _walk(output, min(MOST_SEEN, self.left)):
+            self.left -= 1
             name = nearest_name(parts)
             is_container = isinstance(value, dict | list)
             for wanted in self._wanted(value, ("", self._end(name)) if name else ("",)):
@@ -135,7 +138,7 @@ class _Seeking:
                 return
             if not left:
                 return
-            data = as_data(output)
+            data = data_of(output)
             left = [
                 (parts, node) for parts, node in left if same(follow(parts, data), node.values[run])
             ]
@@ -171,11 +174,11 @@ def _shape(value: dict[str, Any] | list[Any]) -> tuple[Any, ...]:
     return ("object", *sorted(value)) if isinstance(value, dict) else ("list", len(value))
 
 
-def _walk(output: Any) -> Iterator[tuple[Parts, Any]]:
+def _walk(output: Any, most: int) -> Iterator[tuple[Parts, Any]]:
     """Each value in an output that a path can lead to, the shallow ones first."""
     waiting: deque[tuple[Parts, int, Any]] = deque([((), 0, output)])
     seen = 0
-    while waiting and seen < MOST_SEEN:
+    while waiting and seen < most:
         parts, length, value = waiting.popleft()
         seen += 1
         yield parts, value
@@ -186,18 +189,8 @@ def _walk(output: Any) -> Iterator[tuple[Parts, Any]]:
         else:
             continue
         for name, it in inner:
-            if len(waiting) + seen >= MOST_SEEN:
+            if len(waiting) + seen >= most:
                 break
             longer = length + len(name) + 1
             if longer <= LONGEST_PATH:
                 waiting.append(((*parts, name), longer, it))
-
-
-def _quick_data(output: Any) -> Any:
-    """As `as_data` reads it, but for rare numbers and names: what is found is held against what that reads."""
-    if not isinstance(output, str) or output.lstrip()[:1] not in {"{", "["}:
-        return output
-    try:
-        return json.loads(output)
-    except (ValueError, RecursionError):
-        return output

@@ -9,7 +9,7 @@ from typing import Any
 from liyagent.core.canonical import canonical
 
 # Of all that is compared while one routine is compiled: arguments, and the texts that outputs are read from.
-MOST_WEIGHT = 24 << 20
+MOST_WEIGHT = 32 << 20
 # So many runs are compiled from, however much they weigh.
 LEAST_SOURCES = 3
 MOST_SOURCES = 200

@@ -9,18 +9,18 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from liyagent.core.json_path import json_path
-from liyagent.core.templates import as_data, readings_of
+from liyagent.core.templates import readings_of
 from liyagent.workflows.course import Ask, Came, Course, Result
 from liyagent.workflows.steps import Definition, Step, definition_of
 from routines.compiled import Place
 from routines.definition import AGENTS, ASK, LONGEST_TASK, TASK
 from routines.recorded import RecordedRun
 from routines.secrets import Looking
-from routines.values import NOTHING, same
+from routines.values import NOTHING, data_of, same
 
 MOST_MISMATCHES = 50
 # Of all texts that are read; the runs that are left are not scored.
-MOST_TEXT = 24 << 20
+MOST_TEXT = 48 << 20
 INPUT = "input."
 
 
@@ -134,7 +134,7 @@ class _Scoring:
             found = self._difference((), _filled(asked), call.args)
             if found:
                 yield Mismatch(run=run.id, step=step.id, shown=json_path(found[0]), why=found[1])
-            output = as_data(call.output) if step.id in self.read else None
+            output = data_of(call.output) if step.id in self.read else None
             course.took(Result(came=Came.DONE, output=output))
 
     def _not_taken(self, given: dict[str, Any]) -> str:

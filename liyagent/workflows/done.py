@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-
-from liyagent.core.plain import json_bytes
 
 DONE = "run.done"
 # In all, within what an agent may be given as a task; each step has its share of it, which is not less than the least.
@@ -13,6 +12,8 @@ MOST_CHARACTERS = 30_000
 LONGEST_ARGS, LONGEST_ANSWER, LEAST = 1_500, 4_000, 80
 MOST_STEPS = 100
 NOTHING = "No step has been made."
+CUT = "… (cut)"
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Made(NamedTuple):
@@ -55,9 +56,20 @@ def _line(it: Made, share: int) -> str:
 
 
 def _cut(value: Any, most: int) -> str:
+    """A value as text, as far as it is told: a large one is not written out to be cut."""
     if value is None:
         return ""
-    text = value if isinstance(value, str) else json_bytes(value).decode()
     most = max(most, LEAST)
-    left = len(text) - most
-    return text if left <= 0 else f"{text[:most]}… ({left} characters more)"
+    text = value if isinstance(value, str) else _written(value, most)
+    return text if len(text) <= most else f"{text[: most - len(CUT)]}{CUT}"
+
+
+def _written(value: Any, most: int) -> str:
+    pieces: list[str] = []
+    length = 0
+    for piece in ENCODER.iterencode(value):
+        pieces.append(piece)
+        length += len(piece)
+        if length > most:
+            break
+    return "".join(pieces)
