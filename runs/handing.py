@@ -60,9 +60,13 @@ def asks_remote_agent(call: Call) -> bool:
 
 
 def hand_to_remote(
-    checkpoint: Checkpoint, call: Call, payload: Payload, *, key: str
+    checkpoint: Checkpoint, call: Call, payload: Payload, *, place: tuple[int, ...]
 ) -> tuple[Handed, Ride]:
-    """Return the hand-off of a message to a remote agent: its words are kept where this run is recorded in full."""
+    """Return the hand-off of a message to a remote agent: its words are kept where this run is recorded in full.
+
+    One key is sent by several calls, as where a step is tried again; `place` says by which.
+    """
+    key = " ".join(map(str, (payload.key, checkpoint.run_id, *place)))
     keeps_words = checkpoint.run.recording == FULL
     args = {name: value for name, value in payload.args.items() if value != payload.key}
     asked = {"task": args.pop("message", ""), **({"goes_on": args} if args else {})}
@@ -98,13 +102,15 @@ def tell_unheard(checkpoint: Checkpoint) -> None:
     checkpoint.handed.clear()
 
 
-def hear_unmarked(checkpoint: Checkpoint, call: Call, payload: Payload, outcome: Outcome) -> None:
+def hear_unmarked(
+    checkpoint: Checkpoint, call: Call, payload: Payload, outcome: Outcome, *, step: int
+) -> None:
     """Keep both versions of what was asked of a remote agent as a read, which has no mark: in a commit of their own.
 
     A read is made again by whoever takes the run over, and is another hand-off then.
     """
-    key = f"{payload.key} {checkpoint.run.attempt}"
-    handed, first = hand_to_remote(checkpoint, call, payload, key=key)
+    place = (step, call.index, checkpoint.run.attempt)
+    handed, first = hand_to_remote(checkpoint, call, payload, place=place)
     second = _back(checkpoint, handed, outcome, child=None)
     hot.ask(HAND, (Jsonb([first, second]),), give_up=checkpoint.give_up)
 

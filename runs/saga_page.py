@@ -23,6 +23,7 @@ from runs.again import begun_again
 from runs.bare_writes import SHOWN, bare_of
 from runs.failed_saga import AGAIN
 from runs.models import Call, Run
+from runs.saga_handoff import thread_of_saga
 from runs.saga_told import (
     MOST_UNKNOWN,
     NOT_OPENED,
@@ -138,6 +139,7 @@ def _filed(saga: Saga) -> dict[str, Any] | None:
     return {
         "kind": saga.handoff,
         "id": saga.handoff_id,
+        "thread": thread_of_saga(saga.id) if saga.handoff_digest else None,
         "at": saga.handed_off_at,
         "status": _stands(saga),
         "begun_again": again.id if again is not None else None,

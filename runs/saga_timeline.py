@@ -12,7 +12,7 @@ from sagas.wording import CAUSES, STATUSES
 
 FACTS = (
     "id", "agent_key", "workflow", "status", "cause", "failed_step", "registered", "round", "handoff", "handoff_id",
-    "handed_off_at", "closed_by", "closed_at", "created_at", "changed_at",
+    "handoff_digest", "handed_off_at", "closed_by", "closed_at", "created_at", "changed_at",
 )  # fmt: skip
 
 
@@ -45,6 +45,7 @@ def _entry(saga: Saga) -> Entry:
             "rounds": saga.round,
             "handoff": saga.handoff,
             "handoff_id": saga.handoff_id,
+            "handoff_digest": saga.handoff_digest,
             "handed_off_at": saga.handed_off_at,
             "closed_at": saga.closed_at,
             "changed_at": saga.changed_at,

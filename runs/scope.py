@@ -192,7 +192,7 @@ class RunScope(Scope):
         """What a call hands over to a remote agent, nothing for any other (HO-03)."""
         if not asks_remote_agent(call):
             return None, None
-        return hand_to_remote(self.checkpoint, call, payload, key=payload.key)
+        return hand_to_remote(self.checkpoint, call, payload, place=(self.step, call.index))
 
     def _hand_down(self, verdict: Verdict, payload: Payload) -> Outcome:
         """Hand the work to its agent, judged by what stands as that is stored. Raises `HandedBack`, `LostLease`."""
@@ -251,7 +251,7 @@ class RunScope(Scope):
         tell_span_of_call(verdict, payload, outcome)
         if place not in checkpoint.open_marks:
             if payload is not None and not call.writes and asks_remote_agent(call):
-                hear_unmarked(checkpoint, call, payload, outcome)
+                hear_unmarked(checkpoint, call, payload, outcome, step=self.step)
             return
         checkpoint.open_marks.discard(place)
         checkpoint.held.discard(place)

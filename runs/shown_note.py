@@ -12,6 +12,7 @@ from events.kinds import KINDS
 from events.words import without_words
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN
 from liyagent.core.tables import visible
+from runs.handed import READ, WRITTEN
 from runs.models import RunStatus
 from runs.shown_words import shown_words
 from runs.told_events import Told
@@ -38,6 +39,7 @@ LOOKS: Mapping[str, tuple[str, str]] = {
     "saga.undone": ("undo", QUIET),
     "saga.ended": ("undo", QUIET),
     "saga.handoff": ("support_agent", WARN),
+    "handoff": ("forward_to_inbox", QUIET),
 }
 # How much it matters what these came to.
 TONES: Mapping[str, str] = {
@@ -57,6 +59,14 @@ IN_TITLE: Mapping[str, frozenset[str]] = {
     "workflow.ended": frozenset({"fate"}),
     "saga.undone": frozenset({"fate", "order"}),
     "saga.registered": frozenset({"withheld"}),
+    "handoff": frozenset({"version", "direction"}),
+}
+# By whether a version was written, and as the how-manieth.
+HANDED: Mapping[tuple[str, bool], str] = {
+    (WRITTEN, True): "It handed this over",
+    (WRITTEN, False): "It handed this over anew",
+    (READ, True): "It read what it was handed",
+    (READ, False): "It read what came back",
 }
 
 
@@ -116,6 +126,10 @@ def title_of(kind: str, content: Mapping[str, Any]) -> str:
     if kind == "saga.undone":
         came = visible(in_words(CAME, some_text(content.get("fate"))))
         return f"{title} {whole_number(content.get('order'))}: {came}"
+    if kind == "handoff":
+        number = whole_number(content.get("version"))
+        told = HANDED.get((some_text(content.get("direction")), number <= 1), title)
+        return f"{told}: version {number} of a thread"
     if kind == "saga.registered" and content.get("missing"):
         return f"{title}, and cannot be made: its arguments are missing"
     return title

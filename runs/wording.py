@@ -57,6 +57,7 @@ EVENTS: Mapping[str, str] = {
     "saga.undone": "Undo",
     "saga.ended": "All that was owed was tried",
     "saga.handoff": "It was put before a person",
+    "handoff": "Handed over",
 }
 # What these came to, where it is told in a title.
 CAME: Mapping[str, str] = {
@@ -100,6 +101,8 @@ def fact_named(kind: str, name: str) -> str:
     """Return what a fact of an event is called."""
     if name == "calls" and kind == "run.resumed":
         return "calls that were left"
+    if name == "digest" and kind == "handoff":
+        return "digest of what was handed over"
     return in_words(FACTS, name)
 
 

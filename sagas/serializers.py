@@ -10,7 +10,7 @@ from sagas.models import Saga, SagaStatus
 
 LISTED = (
     "run_id", "agent", "workflow", "mission", "status", "cause", "failed_step", "registered", "round", "compensating_run",
-    "handoff", "handoff_id", "handed_off_at", "closed_by", "closed_reason", "closed_at", "created_at", "changed_at",
+    "handoff", "handoff_id", "handoff_digest", "handed_off_at", "closed_by", "closed_reason", "closed_at", "created_at", "changed_at",
 )  # fmt: skip
 
 
@@ -19,7 +19,7 @@ class SagaSerializer(serializers.ModelSerializer[Saga]):
 
     `run_id` is the root's. `cause`: `failed`, `stopped`, `rejected` or `cap`, empty while it is open; `registered` how many undos were
     registered; `round` how many runs have made undos, `compensating_run` the last of them. `handoff_id`: the request or the
-    number of the ticket that was filed.
+    number of the ticket that was filed; `handoff_digest`: what was handed over with it, `GET /api/handoff-snapshots/{digest}`.
     """
 
     run_id = serializers.UUIDField(source="id")
