@@ -1,5 +1,7 @@
 """The hand-offs room."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -9,3 +11,7 @@ class HandoffsConfig(AppConfig):
     name = "handoffs"
     label = "handoffs"
     verbose_name = "Hand-offs"
+
+    def ready(self) -> None:
+        """Have missions tell of it."""
+        import_module("handoffs.timeline")

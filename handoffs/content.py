@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from liyagent.core.canonical import canonical
@@ -38,20 +38,33 @@ class NamedTwice(dict[str, Any]):
     name = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What is handed over. `body` is canonical text, or whatever stands where that was stored."""
+
+    sender: str
+    recipient: str
+    kind: str
+    body: str
+
+    def without_body(self) -> Content:
+        """Return who handed what kind to whom; the body is "", as no canonical text is."""
+        return replace(self, body="")
+
+    def text(self) -> str:
+        """Return the text that is hashed; the body goes into it as it is."""
+        names = {"from": self.sender, "kind": self.kind, "to": self.recipient}
+        rest = ",".join(f'"{name}":{_text(value)}' for name, value in names.items())
+        return f'{{"body":{self.body},{rest}}}'
+
+    def digest(self) -> str:
+        """Return the hex SHA-256 of the text."""
+        return hashlib.sha256(self.text().encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def body_text(body: Any) -> str:
     """Return the canonical text of a body that has no problem."""
     return canonical(body).decode()
-
-
-def content_text(*, sender: str, recipient: str, kind: str, body_text: str) -> str:
-    """Return the text that is hashed. `body_text` goes into it as it is."""
-    return f'{{"body":{body_text},"from":{_text(sender)},"kind":{_text(kind)},"to":{_text(recipient)}}}'
-
-
-def digest_of(*, sender: str, recipient: str, kind: str, body_text: str) -> str:
-    """Return the hex SHA-256 of the content."""
-    content = content_text(sender=sender, recipient=recipient, kind=kind, body_text=body_text)
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def parse(text: str) -> Any:

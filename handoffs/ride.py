@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from events.keys import tagging_key
-from handoffs.content import body_text, digest_of
+from handoffs.content import Content, body_text
 from handoffs.tags import Stated, tag_of
 
 
@@ -31,8 +31,33 @@ def ride_of(
     `body` is plain JSON (`core.plain.to_plain`), already as it may be recorded. `reader`: who read it in the same commit.
     Raises `NotCanonical`.
     """
-    text = body_text(body)
-    digest = digest_of(sender=sender, recipient=recipient, kind=kind, body_text=text)
+    content = Content(sender=sender, recipient=recipient, kind=kind, body=body_text(body))
+    ride = ride_with(
+        content,
+        thread=thread,
+        number=number,
+        author=author,
+        mission=mission,
+        run_id=run_id,
+        correlation_id=correlation_id,
+        request_id=request_id,
+    )
+    return {**ride, **_reader(reader, reader_run)}
+
+
+def ride_with(
+    content: Content,
+    *,
+    thread: UUID,
+    number: int,
+    author: str,
+    mission: str,
+    run_id: UUID | None = None,
+    correlation_id: UUID | None = None,
+    request_id: str = "",
+) -> dict[str, Any]:
+    """Return the version that hands `content` over, tagged with our key."""
+    digest = content.digest()
     stated = Stated(
         thread=thread,
         number=number,
@@ -42,21 +67,18 @@ def ride_of(
         correlation_id=correlation_id,
         mission=mission,
     )
+    named = {"thread": str(thread), "number": number, "digest": digest, "author": author}
     return {
-        "thread": str(thread),
-        "number": number,
-        "digest": digest,
-        "sender": sender,
-        "recipient": recipient,
-        "kind": kind,
-        "body": text,
-        "author": author,
+        **named,
+        "sender": content.sender,
+        "recipient": content.recipient,
+        "kind": content.kind,
+        "body": content.body,
         "run": _id(run_id),
         "correlation": _id(correlation_id),
         "mission": mission,
         "request": request_id,
         "tag": tag_of(stated, tagging_key()).hex(),
-        **_reader(reader, reader_run),
     }
 
 

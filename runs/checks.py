@@ -8,6 +8,7 @@ from typing import Any
 from django.core import checks
 from django.db import DatabaseError, connection
 
+from handoffs.functions import SQL as HANDOFFS_SQL
 from liyagent.core.checks import TAG, query
 from liyagent.core.errors import BadSetting
 from liyagent.core.sql_functions import FUNCTION
@@ -18,6 +19,7 @@ from sagas.functions import SQL as SAGAS_SQL
 APPEND_ONLY = (
     *("audit_auditrow", "events_runevent", "events_eventhead", "events_purgecertificate"),
     *("events_root", "events_identity"),
+    *("handoffs_snapshot", "handoffs_version", "handoffs_reading"),
 )
 TRIGGERS = (
     *(f"{table}_refuse_{what}" for table in APPEND_ONLY for what in ("rows", "truncate")),
@@ -43,8 +45,8 @@ def check_append_only(**_: Any) -> Iterable[checks.CheckMessage]:
 
 @checks.register(TAG, deploy=True)
 def check_hot_functions(**_: Any) -> Iterable[checks.CheckMessage]:
-    """Every function of `runs/sql` and `sagas/sql` is in the database."""
-    files = [*(SQL / file for file in FILES), SAGAS_SQL]
+    """Every function of `runs/sql`, `sagas/sql` and `handoffs/sql` is in the database."""
+    files = [*(SQL / file for file in FILES), SAGAS_SQL, HANDOFFS_SQL]
     wanted = {name for file in files for name in FUNCTION.findall(file.read_text())}
     rows = query(
         "SELECT proname FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname = ANY(%s)",

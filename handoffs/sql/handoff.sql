@@ -27,18 +27,18 @@ BEGIN
 END $$;
 
 -- A version with what it hands over, and its row in the audit log (HO-04); whether it is new. Of two that write one number of a
--- thread at once the second waits here for the first, and writes nothing (HO-02).
+-- thread at once the second waits here for the first, and writes nothing, its content neither (HO-02).
 CREATE FUNCTION liyagent_hand_version(p jsonb, p_thread uuid, p_number int, p_parent text) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO handoffs_snapshot (digest, sender, recipient, kind, body)
-        VALUES (p->>'digest', p->>'sender', p->>'recipient', p->>'kind', p->>'body')
-        ON CONFLICT DO NOTHING;
     INSERT INTO handoffs_version (thread, number, digest, parent, author, run_id, correlation_id, mission, tag)
         VALUES (p_thread, p_number, p->>'digest', p_parent, p->>'author', (p->>'run')::uuid, (p->>'correlation')::uuid,
             p->>'mission', decode(p->>'tag', 'hex'))
         ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN RETURN false; END IF;
+    INSERT INTO handoffs_snapshot (digest, sender, recipient, kind, body)
+        VALUES (p->>'digest', p->>'sender', p->>'recipient', p->>'kind', p->>'body')
+        ON CONFLICT DO NOTHING;
     PERFORM liyagent_audit('agent.handoff', p->>'author', p->>'mission', (p->>'correlation')::uuid, (p->>'run')::uuid,
         COALESCE(p->>'request', ''), jsonb_build_object('thread', p_thread, 'version', p_number, 'digest', p->>'digest',
             'kind', p->>'kind', 'from', p->>'sender', 'to', p->>'recipient'), '', COALESCE(p->>'address', ''));

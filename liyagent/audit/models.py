@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.fields.json import KeyTextTransform
 
 from liyagent.audit.detail import Detail
 
@@ -37,6 +38,12 @@ class AuditRow(models.Model):
             models.Index(fields=["actor", "id"], name="audit_by_actor"),
             models.Index(fields=["agent", "id"], name="audit_by_agent"),
             models.Index(fields=["at"], name="audit_by_time"),
+            # One that is gone from the table of hand-offs is missed by it.
+            models.Index(
+                KeyTextTransform("thread", "detail"),
+                name="audit_hand_offs",
+                condition=Q(action="agent.handoff"),
+            ),
             # The runs that were started under a concern: what is written of them later stays as it began.
             models.Index(
                 fields=["correlation_id"],

@@ -132,6 +132,8 @@ def test_a_role_that_owns_tables_is_told(production: FreshDatabase) -> None:
         ("GRANT INSERT ON events_runevent TO {role}", {"liyagent.W060"}),
         ("GRANT UPDATE (detail) ON audit_auditrow TO {role}", {"liyagent.W060"}),
         ("GRANT TRUNCATE ON events_eventhead TO {role}", {"liyagent.W060"}),
+        ("GRANT UPDATE (author) ON handoffs_version TO {role}", {"liyagent.W060"}),
+        ("GRANT DELETE ON handoffs_snapshot TO {role}", {"liyagent.W060"}),
         ("UPDATE events_retention SET days = 366", {"liyagent.W061"}),
         ("UPDATE events_retention SET days = 0", {"liyagent.W061"}),
         ("UPDATE events_retention SET days = 364", set()),
@@ -250,6 +252,7 @@ def test_no_administrator_no_policy_and_what_nothing_registers_are_told(
         "ALTER TABLE events_eventhead DISABLE TRIGGER events_eventhead_refuse_rows",
         "ALTER TABLE events_purgecertificate DISABLE TRIGGER events_purgecertificate_certify",
         "ALTER TABLE events_retention DISABLE TRIGGER USER",
+        "ALTER TABLE handoffs_version DISABLE TRIGGER handoffs_version_refuse_rows",
     ],
 )
 def test_a_trigger_that_does_not_always_fire_is_told(
@@ -260,7 +263,7 @@ def test_a_trigger_that_does_not_always_fire_is_told(
     assert said() == {"liyagent.W002", "liyagent.E050"}
 
 
-@pytest.mark.parametrize("name", ["liyagent_finish", "liyagent_judge_saga"])
+@pytest.mark.parametrize("name", ["liyagent_finish", "liyagent_judge_saga", "liyagent_hand"])
 def test_a_missing_function_is_told(production: FreshDatabase, name: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER FUNCTION {name} RENAME TO another")

@@ -15,9 +15,8 @@ from handoffs.content import (
     MOST_BYTES,
     MOST_DEPTH,
     MOST_DIGITS,
+    Content,
     body_text,
-    content_text,
-    digest_of,
     first_problem,
     parse,
 )
@@ -36,9 +35,9 @@ def test_a_digest_is_the_plain_sha256_of_canonical_json() -> None:
     """Anybody can make it with tools of their own; this text was made with none of ours."""
     text = '{"body":{"a":[1,"\\u00e9"],"b":null},"from":"agent:a","kind":"note","to":"ann"}'
     text = text.replace("\\u00e9", "é")
-    body = body_text({"b": None, "a": [1, "é"]})
-    assert content_text(**NAMED, body_text=body) == text
-    assert digest_of(**NAMED, body_text=body) == hashlib.sha256(text.encode()).hexdigest()
+    content = Content(**NAMED, body=body_text({"b": None, "a": [1, "é"]}))
+    assert content.text() == text
+    assert content.digest() == hashlib.sha256(text.encode()).hexdigest()
 
 
 @given(PLAIN, st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8")))
@@ -49,7 +48,7 @@ def test_the_content_that_is_put_together_is_the_canonical_form(
         return
     whole = canonical({"body": body, "from": sender, "kind": "note", "to": recipient}).decode()
     named = {"sender": sender, "recipient": recipient, "kind": "note"}
-    assert content_text(**named, body_text=body_text(body)) == whole
+    assert Content(**named, body=body_text(body)).text() == whole
 
 
 def nested(levels: int) -> Any:
@@ -60,7 +59,8 @@ def nested(levels: int) -> Any:
 
 
 def test_what_can_be_handed_over_has_no_problem() -> None:
-    for body in ("", "words", 0, -5.5, True, {"a": [{}, []]}, "\x00", nested(MOST_DEPTH)):
+    fine: list[Any] = ["", "words", 0, -5.5, True, {"a": [{}, []]}, "\x00", nested(MOST_DEPTH)]
+    for body in fine:
         assert first_problem(body) is None
     assert first_problem("x" * (MOST_BYTES - 2)) is None
 
