@@ -30,6 +30,7 @@ READ = (
 # Nobody deletes these.
 KEPT = (
     "runs_run", "runs_call", "runs_startkey", "events_rollback", "sagas_saga", "sagas_undo", "tickets_ticket", "tickets_comment",
+    "routines_routine",
 )  # fmt: skip
 COUNT = """
 SELECT count(*) FILTER (WHERE has_table_privilege(%(role)s, c.oid, 'DELETE')),
