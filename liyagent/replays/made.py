@@ -43,8 +43,8 @@ class MadeCall:
 
     @property
     def name(self) -> str:
-        """`server/tool`."""
-        return f"{self.server}/{self.tool}"
+        """`server/tool`; what a model made up may have no tool."""
+        return f"{self.server}/{self.tool}" if self.tool else self.server
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,11 +19,13 @@ from events.reading import EventRow, one_moment, purged_among, read_facts, read_
 from events.sealing import SEAL_CHECK
 from events.verdict import Judge, Verdict
 from liyagent.core.seal import KeyMissing, SealBroken
+from liyagent.replays.as_told import as_told
 from liyagent.replays.recorded import RecordedCall, RecordedStep, Recording, Skipped
 from runs.approved_run import is_approved_run
 from runs.checkpoint import sealer_of, started_as
 from runs.minds import MIND
 from runs.models import Part, Run, RunStatus
+from runs.transcript import messages_kept
 
 FULL = "full"
 MOST_EVENTS = 20_000
@@ -38,7 +40,7 @@ class NotReplayable(Exception):
 
 
 def load_recording(run: Run) -> Recording | Skipped:
-    """Return what was recorded of a run, or why it is skipped; two statements that grow with the run, and none that writes."""
+    """Return what was recorded of a run, or why it is skipped; as many statements however long the run, and none that writes."""
     try:
         _check_run(run)
         start = _start_of(run)
@@ -223,7 +225,7 @@ def _recording(run: Run, start: Mapping[str, Any], told: _Told) -> Recording:
         task=start["task"],
         history=start["history"],
         steps=told.steps,
-        calls=_in_order(told.calls),
+        calls=as_told(_in_order(told.calls), _messages_of(run)),
         status=ended["status"],
         error=ended["error"],
         reason=ended["reason"],
@@ -232,6 +234,13 @@ def _recording(run: Run, start: Mapping[str, Any], told: _Told) -> Recording:
         output_tokens=sum(it.output_tokens for it in told.steps),
         cost_micros=sum(it.cost_micros for it in told.steps),
     )
+
+
+def _messages_of(run: Run) -> list[dict[str, Any]]:
+    try:
+        return messages_kept(run)
+    except (KeyMissing, SealBroken) as error:
+        raise NotReplayable(f"what was said in it does not open: {error}") from None
 
 
 def _in_order(calls: Mapping[tuple[int, int], RecordedCall]) -> Sequence[RecordedCall]:

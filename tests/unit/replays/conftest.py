@@ -62,6 +62,7 @@ class Replays:
     world: World
     door: Door
     budget: Budget = field(default_factory=Budget)
+    asked: list[Any] = field(default_factory=list)
 
     def record(self, *steps: ModelAnswer, **facts: Any) -> Run:
         """Carry a run to its end."""
@@ -94,17 +95,24 @@ class Replays:
         strict: bool = False,
         override: dict[str, Any] | None = None,
         is_unwanted: Callable[[], bool] = never,
+        is_moved: bool = True,
     ) -> ReplayedRun:
-        """Replay against a model server that answers these turns."""
-        self.move_vendor()
+        """Replay against a model server that answers these turns; by then the vendor has moved."""
+        if is_moved:
+            self.move_vendor()
         with ModelServer(turns) as server:
             agent = self.agent(server.base_url, **(override or {}))
-            self.asked = server
-            return replay_run(
-                recording, agent, strict=strict, is_unwanted=is_unwanted, budget=self.budget
-            )
+            self.asked = server.bodies
+            try:
+                return replay_run(
+                    recording, agent, strict=strict, is_unwanted=is_unwanted, budget=self.budget
+                )
+            finally:
+                self.asked = server.bodies
 
-    asked: ModelServer | None = None
+    def results(self) -> list[str]:
+        """What the model was told last of its calls, in order."""
+        return [it["content"] for it in self.asked[-1]["messages"] if it["role"] == "tool"]
 
 
 def asks(*asked: tuple[str, Any], text: str = "") -> Turn:
