@@ -187,7 +187,9 @@ def _check_task(server: str, tree: Node) -> None:
     """A step that asks an agent gives it a task, a text."""
     if server != AGENTS:
         return
-    is_task = all(it.keys() == {TASK} and isinstance(it[TASK], str) for it in tree.values)
+    is_task = all(
+        it.keys() == {TASK} and isinstance(it[TASK], str) and it[TASK] for it in tree.values
+    )
     if not is_task:
         raise Withheld(f"{tree.place[0]} asks an agent with something else than a task")
 
