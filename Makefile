@@ -76,9 +76,9 @@ demo: .venv/.ok ## kill a process in the middle of a write and see the run finis
 trials: .venv/.ok-tests ## kill processes at random moments and count the effects (FULL=1: all; CUTS=1: at every message)
 	@$(PY) -m tests.trials $(ARGS)
 
-races: .venv/.ok-tests ## decide about requests at the same instant on two processes (RACE_ROUNDS=200 for each case)
+races: .venv/.ok-tests ## decide about requests, and revise hand-offs, at the same instant on two processes (RACE_ROUNDS=200 for each case)
 	@RACE_ROUNDS=$${RACE_ROUNDS:-200} $(PY) -m pytest tests/processes/test_approval_races.py tests/processes/test_decided_while_*.py \
-	    tests/processes/test_deaths_after_approval.py -q -rP --show-capture=stdout $(ARGS)
+	    tests/processes/test_deaths_after_approval.py tests/processes/test_revises_at_once.py -q -rP --show-capture=stdout $(ARGS)
 
 guards: .venv/.ok-tests ## take each guard out of a copy and see its test turn red
 	@$(PY) -m tests.guards $(ARGS)

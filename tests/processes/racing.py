@@ -51,19 +51,16 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Shot:
-    """A decision that a process has received but for its last byte."""
+class Held:
+    """A request that a process has received but for its last byte."""
 
-    decision: Decision
-    asking: Asking
-    sent: bytes = field(init=False)
+    address: tuple[str, int]
+    sent: bytes
     _socket: socket.socket = field(init=False)
 
     def __post_init__(self) -> None:
         """Connect, and send all but the last byte."""
-        host, port = address(self.asking.place, self.decision.at)
-        self.sent = self.decision.bytes_for(host, self.asking.tokens[self.decision.by])
-        self._socket = socket.create_connection((host, port), timeout=30)
+        self._socket = socket.create_connection(self.address, timeout=30)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.sendall(self.sent[:-1])
 
@@ -71,12 +68,34 @@ class Shot:
         """Send the last byte."""
         self._socket.sendall(self.sent[-1:])
 
-    def answer(self) -> Answer:
+    def told(self) -> tuple[int, dict[str, Any]]:
         """Wait for the answer, and hang up."""
         with closing(self._socket), closing(http.client.HTTPResponse(self._socket)) as response:
             response.begin()
-            told = json.loads(response.read())
-        return Answer(decision=self.decision, status=response.status, data=told)
+            return response.status, json.loads(response.read())
+
+
+@dataclass(slots=True)
+class Shot:
+    """A decision that a process has received but for its last byte."""
+
+    decision: Decision
+    asking: Asking
+    _held: Held = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Connect, and send all but the last byte."""
+        at = address(self.asking.place, self.decision.at)
+        self._held = Held(at, self.decision.bytes_for(at[0], self.asking.tokens[self.decision.by]))
+
+    def fire(self) -> None:
+        """Send the last byte."""
+        self._held.fire()
+
+    def answer(self) -> Answer:
+        """Wait for the answer, and hang up."""
+        status, told = self._held.told()
+        return Answer(decision=self.decision, status=status, data=told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
