@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -86,6 +87,13 @@ class Mine:
 @pytest.fixture
 def mine(fresh_db: FreshDatabase, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mine]:
     """An agent recorded in full, with three tools."""
+    with mining_at(fresh_db.url, monkeypatch) as it:
+        yield it
+
+
+@contextmanager
+def mining_at(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mine]:
+    """As `mine`, for tests elsewhere."""
     Agent.objects.create(
         key=AGENT, name="Triage", provider="scripted", model="m", recording="full", tool_patterns=["crm/*", "agents/*"]
     )  # fmt: skip
@@ -99,5 +107,5 @@ def mine(fresh_db: FreshDatabase, monkeypatch: pytest.MonkeyPatch) -> Iterator[M
 
     monkeypatch.setattr(OWN, "holder", None)
     holder = register_holder(own_identity(), name="a", lease_seconds=30, formats=[1], key_ids=["k"])
-    yield Mine(url=fresh_db.url, holder=holder, set_conf=set_conf)
+    yield Mine(url=url, holder=holder, set_conf=set_conf)
     IN_HAND.__init__()  # type: ignore[misc]
