@@ -19,7 +19,8 @@ from missions.context import current_stamp
 from routines.ask import ask_mining
 from routines.listing import find_routine, list_routines
 from routines.models import Routine, RoutineState
-from routines.serializers import RoutinePage, RoutineSerializer
+from routines.serializers import RoutinePage, RoutineSerializer, RoutineTold
+from routines.standing import standing_of
 from routines.tools_seen import changed_among
 
 PARAMETERS = [
@@ -71,11 +72,13 @@ class RoutineOne(GuardedView):
 
     needs = {"GET": (VIEW_AGENT,)}
 
-    @extend_schema(responses=RoutineSerializer)
+    @extend_schema(responses=RoutineTold)
     def get(self, request: Request, routine_id: str) -> Response:
-        """Show a routine."""
-        (told,) = routines_told(request, [find_routine(routine_id)])
-        return Response(told)
+        """Show a routine, and how it does where it was adopted."""
+        routine = find_routine(routine_id)
+        (told,) = routines_told(request, [routine])
+        standing = standing_of(routine)
+        return Response({**told, "standing": standing.plain() if standing else None})
 
 
 def routines_told(request: Request, routines: Sequence[Routine]) -> list[dict[str, Any]]:

@@ -10,8 +10,8 @@ from django.db import connection
 
 # Of a family's runs each used tokens; the time is the root's, from when it was taken up.
 AVERAGE = """
-SELECT count(*), avg(extract(epoch FROM r.ended_at - r.taken_at))::float8, avg(r.input_tokens + r.output_tokens)::float8
-    FROM runs_run r WHERE r.id = ANY (%s) AND r.ended_at IS NOT NULL AND r.taken_at IS NOT NULL
+SELECT count(*), avg(extract(epoch FROM r.ended_at - COALESCE(r.taken_at, r.created_at)))::float8, avg(r.input_tokens + r.output_tokens)::float8
+    FROM runs_run r WHERE r.id = ANY (%s) AND r.ended_at IS NOT NULL
 """
 
 

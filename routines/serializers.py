@@ -89,6 +89,36 @@ class RoutineSerializer(serializers.ModelSerializer[Routine]):
         return changed
 
 
+class StandingSerializer(serializers.Serializer[Any]):
+    """How an adopted routine does since it was adopted, by its newest thousand runs (`is_cut` where it had more).
+
+    `fell_back` are runs in which the agent was asked; `fallback_rate` is their share of those that ended. `seconds` and `tokens` are
+    what a run that answered took on average, those `saved` what all of them took less than as many of the runs it was compiled from.
+    """
+
+    runs = serializers.IntegerField()
+    ended = serializers.IntegerField()
+    answered = serializers.IntegerField()
+    fell_back = serializers.IntegerField()
+    fallback_rate = serializers.FloatField(allow_null=True)
+    by_status = serializers.DictField(child=serializers.IntegerField())
+    seconds = serializers.FloatField(allow_null=True)
+    tokens = serializers.IntegerField(allow_null=True)
+    seconds_saved = serializers.FloatField(allow_null=True)
+    tokens_saved = serializers.IntegerField(allow_null=True)
+    is_cut = serializers.BooleanField()
+
+
+class RoutineTold(RoutineSerializer):
+    """A routine by itself: also how it does, null before it is adopted."""
+
+    standing = StandingSerializer(allow_null=True)
+
+    class Meta(RoutineSerializer.Meta):
+        fields = (*RoutineSerializer.Meta.fields, "standing")
+        read_only_fields = fields
+
+
 class RoutinePage(serializers.Serializer[Any]):
     """Routines, the newest first; `next` is null on the last page."""
 

@@ -16,9 +16,9 @@ RUNS = """
 SELECT t.status, t.ended_at IS NOT NULL, EXISTS (
         SELECT FROM runs_run c WHERE c.parent_id = t.id AND c.agent_key = t.agent_key AND c.workflow = ''),
     CASE WHEN EXISTS (SELECT FROM approvals_approval a WHERE a.run_id = t.id) THEN NULL
-        ELSE extract(epoch FROM t.ended_at - t.taken_at)::float8 END,
+        ELSE extract(epoch FROM t.ended_at - COALESCE(t.taken_at, t.created_at))::float8 END,
     (SELECT sum(f.input_tokens + f.output_tokens)::bigint FROM runs_run f WHERE f.correlation_id = t.correlation_id)
-    FROM (SELECT id, status, agent_key, correlation_id, taken_at, ended_at FROM runs_run
+    FROM (SELECT id, status, agent_key, correlation_id, created_at, taken_at, ended_at FROM runs_run
         WHERE workflow = %s AND loop = 'root' AND created_at >= %s ORDER BY created_at DESC, id DESC LIMIT %s) AS t
 """
 ANSWERED = "answered"
