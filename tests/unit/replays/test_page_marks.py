@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from liyagent.core.marked import MOST_COMPARED, Piece, marked
 from liyagent.replays.beside import MOST_BESIDE, beside
-from liyagent.replays.marked import MOST_COMPARED, Piece, marked
 
 
 def others(pieces: list[Piece]) -> list[str]:
