@@ -167,6 +167,7 @@ SPECTACULAR_SETTINGS = {
         "FindingVerdictEnum": "liyagent.training.red_teams.models.Verdict",
         "ReplayStatusEnum": "liyagent.replays.models.ReplayStatus",
         "ReplayVerdictEnum": "liyagent.replays.models.Verdict",
+        "RoutineStateEnum": "routines.models.RoutineState",
         "SourceKindEnum": "liyagent.jobs.sources.models.SourceKind",
     },
     "POSTPROCESSING_HOOKS": [
