@@ -12,13 +12,14 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from liyagent.access.permissions import VIEW_RUN
+from liyagent.access.permissions import OPERATE, VIEW_RUN
 from liyagent.agents.admin import AgentAdmin
-from liyagent.agents.models import Agent
+from liyagent.agents.models import Agent, Recording
 from liyagent.approvals.models import Approval
 from liyagent.console.request_page import RequestWithRunAdmin
 from liyagent.console.run_page import RunWithStepsAdmin
 from liyagent.core.moments import when
+from liyagent.replays.try_page import may_ask
 from liyagent.workflows.api import VIEW as VIEW_WORKFLOW
 from runs.models import Run
 
@@ -79,4 +80,10 @@ def around_agent(request: HttpRequest, agent: Agent) -> list[tuple[str, str]]:
     if user.has_perm(VIEW_WORKFLOW):
         address = reverse("admin:workflows_workflow_changelist")
         found.append((f"{address}?{urlencode({'q': agent.key})}", "Its workflows"))
+    if may_ask(request) and agent.recording == Recording.FULL:
+        address = reverse("admin:replays_cohortreplay_try")
+        found.append((f"{address}?{urlencode({'agent': agent.key})}", "Try another model on past runs"))  # fmt: skip
+    if user.has_perm(OPERATE):
+        address = reverse("admin:replays_cohortreplay_changelist")
+        found.append((f"{address}?{urlencode({'q': agent.key})}", "Its cohort replays"))
     return found

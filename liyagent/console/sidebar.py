@@ -49,6 +49,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         (
             ("Jobs", "construction", "admin:jobs_job_changelist", "agents.view_agent", ""),
             ("Documents", "description", "admin:sources_document_changelist", "agents.view_agent", ""),
+            ("Cohort replays", "replay", "admin:replays_cohortreplay_changelist", "agents.operate", ""),
             ("Red teams", "shield", "admin:red_teams_finding_changelist", "agents.view_agent", ""),
             ("Classifiers", "category", "admin:classifiers_classifier_changelist", "agents.view_agent", ""),
             ("Audit", "fact_check", "admin:audit_auditrow_changelist", "audit.view_auditrow", ""),

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.management import call_command
 
 from liyagent.demo import desk, seed
+from liyagent.demo.vendors.alerts import FIRST
 from liyagent.demo.vendors.process import VendorProcess
 from liyagent.gateway import mcp
 from liyagent.providers.script import read_script
@@ -26,7 +27,7 @@ from tests.flows.carrying import carrying
 SCRIPTS = Path(seed.__file__).parent / "scripts"
 PRICES = Path(seed.__file__).parent / "prices.yaml"
 CALLS = ["incident/get_alert", "jira/search_issues", "incident/create_incident", "incident/page_on_call", "incident/update_incident"]  # fmt: skip
-TASKS = [desk.task_of(desk.FIRST + it) for it in range(desk.LOOKED_AFTER)]
+TASKS = [desk.task_of(FIRST + it) for it in range(desk.LOOKED_AFTER)]
 
 
 @pytest.fixture(scope="module")

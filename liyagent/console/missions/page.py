@@ -35,6 +35,7 @@ PAGES: Mapping[str, tuple[str, str]] = {
     "jobs": ("admin:jobs_job_change", "job"),
     "tickets": ("admin:tickets_ticket_change", "ticket"),
     "sagas": ("admin:sagas_saga_change", "saga"),
+    "cohort_replays": ("admin:replays_cohortreplay_change", "replay"),
 }
 WORDS: Mapping[str, str] = {
     "runs": "Runs",
@@ -46,6 +47,7 @@ WORDS: Mapping[str, str] = {
     "jobs": "Jobs",
     "tickets": "Tickets",
     "sagas": "Sagas",
+    "cohort_replays": "Cohort replays",
 }
 
 

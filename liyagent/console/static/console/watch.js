@@ -1,5 +1,5 @@
-// Watches a run: whenever its stream tells of something, the part of the page that changes is asked for again.
-// Without a stream it is asked for every five seconds. The page says which of the two it is.
+// Watches what is under way: whenever its stream tells of something, the part of the page that changes is asked for again.
+// Where the stream does not answer it is asked for every five seconds, and where there is none every two. The page says which of these it is.
 "use strict";
 (() => {
   const box = document.getElementById("now");
@@ -7,11 +7,13 @@
   if (!box || box.dataset.ended === "yes") return;
 
   const PAUSE = 300;
-  const EVERY = 5000;
+  const EVERY = box.dataset.stream ? 5000 : 2000;
   let isAsking = false;
   let isWanted = false;
   let isOver = false;
+  let isAway = false;
 
+  const POLLED = "This page brings itself up to date every two seconds.";
   const say = (text) => { if (live.textContent !== text) live.textContent = text; };
 
   async function ask() {
@@ -22,7 +24,7 @@
     try {
       const answer = await fetch(box.dataset.now, { credentials: "same-origin", redirect: "error", cache: "no-store" });
       if (answer.status === 403 || answer.status === 404) {
-        say("You may not see this run any more.");
+        say("You may not see this any more.");
         isOver = true;
         return;
       }
@@ -33,9 +35,11 @@
       if (answer.headers.get("X-Liyagent-Ended") === "yes") {
         isOver = true;
         say("");
-      }
+      } else if (isAway && !box.dataset.stream) say(POLLED);
+      isAway = false;
     } catch {
-      say("The server does not answer, or you are logged out. Asking again every five seconds; the run goes on all the same.");
+      say("The server does not answer, or you are logged out. Asking again every few seconds; it goes on all the same.");
+      isAway = true;
     } finally {
       isAsking = false;
       if (isWanted && !isOver) setTimeout(ask, PAUSE);
@@ -64,5 +68,6 @@
   }
 
   setInterval(ask, EVERY);
-  listen();
+  if (box.dataset.stream) listen();
+  else { say(POLLED); ask(); }
 })();
