@@ -33,7 +33,9 @@ from liyagent.access.openapi import NEEDS
 from liyagent.access.schema_api import schema as described
 from liyagent.access.views import GuardedView, UnknownAddress
 from liyagent.agents.models import Agent
+from liyagent.core.ids import new_id
 from liyagent.gateway.models import Tool, ToolServer
+from routines.models import NOW, Routine
 from runs.models import Run, RunStatus
 from runs.start import start_run
 from tests.databases import FreshDatabase
@@ -88,8 +90,18 @@ def known(agent: Agent, fresh_db: FreshDatabase) -> dict[str, str]:
         "tool": "get_issue",
         "number": "1",
         "version": "1",
+        "routine_id": str(a_routine().id),
         "call_id": str(doubt(Run.objects.get(id=started.run_id)).pk),
     }
+
+
+def a_routine() -> Routine:
+    """One whose tool is not there any more."""
+    facts = {
+        "agent_key": "triage", "pattern": "p", "tools": ["jira/gone"], "digest": "0" * 64, "runs": [], "support": 3,
+        "tools_seen": {"jira/gone": "x"}, "definition": {"steps": []}, "mined_at": NOW, "created_at": NOW, "changed_at": NOW,
+    }  # fmt: skip
+    return Routine.objects.create(id=new_id(), **facts)
 
 
 @pytest.mark.timeout(3600 if "FUZZ_EXAMPLES" in os.environ else 400)

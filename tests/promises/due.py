@@ -146,4 +146,21 @@ DUE = {
     "MI-07": Due(
         text="A row's mission is that of the work; no key of a detail sets or changes it."
     ),
+    "RT-01": Due(
+        text="Each day and when asked, recent runs that answered with every call done are grouped by their tools, and groups compiled.",
+    ),
+    "RT-02": Due(
+        text="A value that is always the same is a literal, one that a call returned an expression, any other a parameter."
+    ),
+    "RT-03": Due(text="A step that fails leads to the agent itself, with the task it was given."),
+    "RT-04": Due(
+        text="Routines are listed with definition, parameters, source runs and the definition's digest."
+    ),
+    "RT-05": Due(
+        text="An adoption is a request that names the digest; what no longer hashes to it is not saved; dismissed is for good.",
+    ),
+    "RT-06": Due(text="An adopted routine's calls pass every gate; its writes are held as before."),
+    "RT-07": Due(
+        text="Suggestions are listed, filed at once, or not made daily; each change is audited."
+    ),
 }
