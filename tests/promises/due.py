@@ -112,7 +112,6 @@ DUE = {
     "SG-12": Due(text="Each thing that happens to a saga is audited."),
     "EV-01": Due(
         text="Starts, steps, calls, decisions, resumes, ends: each an event of a kind that one table describes.",
-        part="all but `handoff`",
     ),
     "EV-02": Due(
         text="Events are numbered and chained; one that is dropped, edited, put in or moved is found, and the API says so.",
@@ -146,6 +145,10 @@ DUE = {
     "MI-07": Due(
         text="A row's mission is that of the work; no key of a detail sets or changes it."
     ),
+    "HO-03": Due(
+        text="A delegation is a thread of the task and what came back; what a failed run left is a snapshot that its request and saga name; words only of what is recorded in full.",
+    ),
+    "HO-04": Due(text="Each hand-off is an event of its run and a row of the audit log."),
     "RT-01": Due(
         text="Each day and when asked, recent runs that answered with every call done are grouped by their tools, and groups compiled.",
     ),
