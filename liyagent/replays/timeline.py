@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import reverse
 
-from liyagent.access.permissions import VIEW_AGENT
+from liyagent.access.permissions import OPERATE
 from liyagent.replays.models import CohortReplay
 from missions.places import behind, place_of, read_place
 from missions.timeline import Entry, Source, register
@@ -40,4 +40,4 @@ def _entry(replay: CohortReplay) -> Entry:
     )
 
 
-register(Source(name="replays", needs=VIEW_AGENT, entries=replays_of))
+register(Source(name="replays", needs=OPERATE, entries=replays_of))

@@ -139,7 +139,14 @@ def test_the_lines_of_one_room_are_chosen(olga: Client, run: Run) -> None:
 def test_what_one_may_not_see_is_named_and_not_shown(run: Run) -> None:
     page = seen(client_of("vera", "runs.view_run"), PAGE)
     told = page.partition("Not shown to you: ")[2].partition(".")[0]
-    assert set(told.split(", ")) == {"In doubt", "Audit", "Approvals", "Jobs", "Tickets"}
+    assert set(told.split(", ")) == {
+        "In doubt",
+        "Audit",
+        "Approvals",
+        "Jobs",
+        "Tickets",
+        "Cohort replays",
+    }
     assert "was asked by api" in page
     for hidden in ("agent.run.started", "a person was asked", "nobody knows whether"):
         assert hidden not in page

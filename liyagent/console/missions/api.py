@@ -30,7 +30,7 @@ PAGING_PARAMETERS = [
 SOURCE = OpenApiParameter(
     "source",
     str,
-    description="Whose entries, parted by commas: runs, doubts, events, audit, approvals, arrivals, jobs, tickets, sagas, cohort_replays.",
+    description="Whose entries, parted by commas: runs, doubts, events, audit, approvals, arrivals, jobs, tickets, sagas, handoffs, cohort_replays.",
 )
 
 

@@ -35,7 +35,8 @@ PAGES: Mapping[str, tuple[str, str]] = {
     "jobs": ("admin:jobs_job_change", "job"),
     "tickets": ("admin:tickets_ticket_change", "ticket"),
     "sagas": ("admin:sagas_saga_change", "saga"),
-    "cohort_replays": ("admin:replays_cohortreplay_change", "replay"),
+    "handoffs": ("admin:handoffs_version_change", "handoff"),
+    "replays": ("admin:replays_cohortreplay_change", "replay"),
 }
 WORDS: Mapping[str, str] = {
     "runs": "Runs",
@@ -47,7 +48,8 @@ WORDS: Mapping[str, str] = {
     "jobs": "Jobs",
     "tickets": "Tickets",
     "sagas": "Sagas",
-    "cohort_replays": "Cohort replays",
+    "handoffs": "Hand-offs",
+    "replays": "Cohort replays",
 }
 
 
