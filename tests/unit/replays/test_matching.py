@@ -37,7 +37,7 @@ def serve(matcher: Matcher, args: dict[str, Any], tool: str = "search_ci") -> Se
 
 
 def told(found: Served | None) -> tuple[Any, str] | None:
-    return found and (found.recorded.result, found.how.value)
+    return None if found is None else (found.recorded.result, found.how.value)
 
 
 @pytest.mark.promise("RP-03")

@@ -17,6 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from events.buffer import EventBuffer
 from liyagent.agents.models import Agent
 from liyagent.approvals.models import Approval
+from liyagent.providers.types import ModelAnswer, ModelRequest
 from liyagent.replays import recording as module
 from liyagent.replays.recorded import Recording, Skipped
 from liyagent.replays.recording import load_recording
@@ -31,7 +32,7 @@ from tests.unit.events.scenes import (
     with_a_gap,
 )
 from tests.unit.replays.conftest import Replays
-from tests.unit.runs.carrying.conftest import World, calls, says
+from tests.unit.runs.carrying.conftest import Model, World, calls, says
 
 TASK = "is the mail server up?"
 
@@ -326,9 +327,12 @@ def test_about_how_long_the_model_was_waited_for_is_told(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask = world.model.ask
-    monkeypatch.setattr(
-        type(world.model), "ask", lambda model, request: (time.sleep(0.2), ask(request))[1]
-    )
+
+    def slowly(_model: Model, request: ModelRequest) -> ModelAnswer:
+        time.sleep(0.2)
+        return ask(request)
+
+    monkeypatch.setattr(Model, "ask", slowly)
     run = answered(world)
     monkeypatch.undo()
     assert 200 <= loaded(run).model_ms < 3000
