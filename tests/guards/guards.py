@@ -17,6 +17,7 @@ from tests.guards.doubts import DOUBTS
 from tests.guards.engine import ENGINE_GUARDS
 from tests.guards.filing import FILING
 from tests.guards.guard import Guard
+from tests.guards.handing import HANDING_GUARDS
 from tests.guards.jobs import JOBS
 from tests.guards.judging import JUDGING
 from tests.guards.keeping import KEEPING
@@ -279,8 +280,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         name="a resume is judged again by what came after its verdicts",
         file=SCOPE,
-        search="        checkpoint.written(marked)\n        if marked.stop:",
-        replace="        self.judged_at = checkpoint.config\n        checkpoint.written(marked)\n        if marked.stop:",
+        search="        checkpoint.written(marked)\n        if handed is not None:",
+        replace="        self.judged_at = checkpoint.config\n        checkpoint.written(marked)\n        if handed is not None:",
         tests=(
             f"{CARRYING}test_gates_again.py::test_a_change_after_a_resume_has_judged_forbids_its_sending_again",
         ),
@@ -492,4 +493,5 @@ END $$;
     *TICKETS,
     *WORKFLOW_DEFINITIONS,
     *ENGINE_GUARDS,
+    *HANDING_GUARDS,
 )

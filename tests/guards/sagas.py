@@ -101,8 +101,8 @@ SAGA_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="what cannot be filed elsewhere is filed here",
         file="runs/hand_off.py",
-        search="        if came := came_of(run):\n            return came\n",
-        replace="        return came_of(run)\n",
+        search="    if run is not None and (came := came_of(run)):\n        return Filed(id=came)\n",
+        replace="    if run is not None:\n        return Filed(id=came_of(run))\n",
         tests=(
             f"{OUTSIDE}test_what_cannot_be_filed_elsewhere_is_filed_here_and_says_why",
             f"{OUTSIDE}test_an_agent_that_may_not_is_told_and_it_is_filed_here",

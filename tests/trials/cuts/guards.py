@@ -46,7 +46,7 @@ BEGINS_CHILD = """    hot.ask(
         " '{}'::jsonb, '[]'::jsonb, liyagent_config_version(), '', '')",
         (
             child.id, child.correlation_id, child.parent_id, child.loop, child.agent_key, child.agent_version, child.entry,
-            child.mission, child.started_by, child.recording, child.format, child.key_id, child_seal, sealed,
+            child.mission, child.started_by, child.recording, child.format, child.key_id, begun.seal, begun.start,
         ),
         give_up=checkpoint.give_up,
     )

@@ -30,6 +30,18 @@ TOLD = """
         AND kind IN ('run.started', 'step', 'tool.call', 'run.ended', 'approval.decided')
     GROUP BY 1, 2, 3, 4
 """
+# What was handed to a sub-agent, and what of it was kept, told and read.
+HANDED = """
+    SELECT (SELECT count(*) FROM runs_call WHERE correlation_id = %s AND server = 'agents') AS calls,
+        count(*) FILTER (WHERE number = 1) AS tasks, count(*) FILTER (WHERE number = 2) AS answers,
+        (SELECT count(*) FROM handoffs_reading r WHERE r.thread IN (
+            SELECT o.thread FROM handoffs_version o WHERE o.correlation_id = %s)) AS readings,
+        (SELECT count(*) FROM audit_auditrow WHERE correlation_id = %s AND action = 'agent.handoff') AS audited,
+        (SELECT count(*) FROM events_runevent WHERE correlation_id = %s AND kind = 'handoff') AS told
+    FROM handoffs_version WHERE correlation_id = %s
+"""
+# For each call: version 1 and 2, both read and audited; one is told as written, both as read.
+EACH = {"tasks": 1, "answers": 1, "readings": 2, "audited": 2, "told": 3}
 SUB_AGENTS = "agents"
 
 
@@ -66,6 +78,7 @@ def judged(
     broken += charged(family, cut)
     if family:
         broken += _decided(ground, kind, family[0]["correlation_id"])
+        broken += _handed(ground, family[0]["correlation_id"])
     chains, gaps = check_chains(ground.stage.database_url, runs)
     broken += [f"events: the chain of {it} does not verify" for it in chains]
     broken += [f"events: {gaps} are missing"] if gaps else []
@@ -131,6 +144,16 @@ def _decided(ground: Ground, kind: RunKind, correlation: UUID) -> list[str]:
         if it["times"] != 1
     ]
     return broken
+
+
+def _handed(ground: Ground, correlation: UUID) -> list[str]:
+    """Work that was handed down is a thread, each of its versions once (HO-03)."""
+    (found,) = ground.watch.rows(HANDED, [correlation] * HANDED.count("%s"))
+    return [
+        f"hand-offs: {found[name]} {name} instead of {times * found['calls']}"
+        for name, times in EACH.items()
+        if found[name] != times * found["calls"]
+    ]
 
 
 def wait_for_late_looks(ground: Ground, runs: list[Any]) -> None:
