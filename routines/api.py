@@ -85,5 +85,4 @@ def routines_told(request: Request, routines: Sequence[Routine]) -> list[dict[st
     """Return routines as they are shown to who asks."""
     changed = dict(zip([it.id for it in routines], changed_among([it.tools_seen for it in routines]), strict=True))  # fmt: skip
     context = {"may_read": may_read_words(request), "changed": changed}
-    found: list[dict[str, Any]] = RoutineSerializer(routines, many=True, context=context).data
-    return found
+    return list(RoutineSerializer(routines, many=True, context=context).data)

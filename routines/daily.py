@@ -7,6 +7,7 @@ done, goes on with something else.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -58,7 +59,7 @@ def _ask_some() -> int:
         return _ask_behind(*row) if row is not None else 0
 
 
-def _ask_behind(day: object, after: str) -> int:
+def _ask_behind(day: date, after: str) -> int:
     require_transaction("asking for the minings of a day")
     full = Agent.objects.filter(recording=Recording.FULL, key__gt=after).order_by("key")
     keys = list(full.values_list("key", flat=True)[:AGENTS_AT_ONCE])

@@ -7,7 +7,7 @@ of a run is its pattern and its id.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -49,6 +49,7 @@ FATES = {
     "unknown": "of a call nobody knows what became of it",
 }
 LET_THROUGH = "posture"
+Values = dict[str, str | int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,9 @@ class Batch:
         return sum(map(len, self.seen.values()))
 
 
-def scan(agent_key: str, *, after: Place | None = None, looked_at: int = 0) -> Iterator[Batch]:
+def scan(
+    agent_key: str, *, after: Place | None = None, looked_at: int = 0
+) -> Generator[Batch, None, None]:
     """Yield batch after batch behind `after`, of which `looked_at` runs were looked at before; the last has no `place`."""
     while True:
         batch, after = _scan_some(agent_key, after, limit=min(ROWS_AT_ONCE, MOST_RUNS - looked_at))
@@ -96,7 +99,7 @@ def scan(agent_key: str, *, after: Place | None = None, looked_at: int = 0) -> I
 
 def count_recent(agent_key: str) -> int:
     """Return how many runs there are to look at."""
-    values = {"agent": agent_key, "days": WINDOW_DAYS, "limit": MOST_RUNS}
+    values: Values = {"agent": agent_key, "days": WINDOW_DAYS, "limit": MOST_RUNS}
     with connection.cursor() as cursor:
         cursor.execute(COUNT, values)
         ((count,),) = cursor.fetchall()
@@ -170,7 +173,7 @@ class _Row:
 
 
 def _rows(agent_key: str, after: Place | None, *, limit: int) -> list[_Row]:
-    values = {"agent": agent_key, "days": WINDOW_DAYS, "limit": limit}
+    values: Values = {"agent": agent_key, "days": WINDOW_DAYS, "limit": limit}
     if after is not None:
         values |= {"at": after.at, "id": after.run_id}
     statement = FIRST + (BEHIND if after is not None else "") + ORDER

@@ -58,7 +58,7 @@ class RoutineSerializer(serializers.ModelSerializer[Routine]):
 
     class Meta:
         model = Routine
-        fields = (
+        fields: tuple[str, ...] = (
             "id", "agent", "pattern", "state", "tools", "support", "distinct_inputs", "digest", "definition", "parameters", "origins",
             "as_parameters", "runs", "score", "not_offered", "is_stale", "changed_tools", "withheld", "approval_id", "workflow_key",
             "adopted_by", "adopted_at", "reason", "mined_at", "created_at", "changed_at",

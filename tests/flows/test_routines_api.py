@@ -141,7 +141,8 @@ def test_who_may_not_and_what_is_wrong_is_told_so(mine: Mine, operator: Api, str
     for query in ("state=new", "limit=0", "cursor=x", "x=1", "limit=1&limit=2"):
         answer = operator.get(f"{ALL}?{query}")
         assert (answer.status, answer.headers["Content-Type"]) == (400, "application/problem+json"), query  # fmt: skip
-    for body in ({"x": 1}, [], "x", b"{"):
+    bodies: tuple[Any, ...] = ({"x": 1}, [], "x", b"{")
+    for body in bodies:
         assert operator.post(f"{ALL}/mine", body).status == 400, body
     assert operator.get("/api/agents/none/routines").status == 404
     assert operator.post("/api/agents/none/routines/mine", {}).status == 404

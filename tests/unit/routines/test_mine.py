@@ -16,6 +16,7 @@ from liyagent.jobs.ask import find_job
 from liyagent.jobs.end import cancel_job
 from liyagent.jobs.models import Job
 from routines import jobs, scan, sightings
+from routines import offer as offer_module
 from routines.ask import ask_mining
 from routines.dismiss import dismiss_routine
 from routines.mine import Mined, would_offer
@@ -130,7 +131,7 @@ def test_a_person_who_was_quicker_than_the_mining_wins(
     job = ask_mining(AGENT, asked_by="olga").job
     as_it_was = mine.only()
 
-    compile_it = jobs.offer_of
+    compile_it = offer_module.offer_of
 
     def offer_of(*args: Any) -> Offer:
         """Between the compiling and the keeping a person changes it."""
