@@ -27,6 +27,8 @@ from tests.bench.big_log import measure_log  # noqa: E402
 from tests.bench.counts import Counter  # noqa: E402
 from tests.bench.long_run import measure_long_run  # noqa: E402
 from tests.bench.many_runs import measure_many_runs  # noqa: E402
+from tests.bench.mining import RUNS as RUNS_OF_MINING  # noqa: E402
+from tests.bench.mining import measure_mining  # noqa: E402
 from tests.bench.sagas import measure_sagas  # noqa: E402
 from tests.bench.steps import (  # noqa: E402
     Cell,
@@ -60,8 +62,12 @@ def many_runs() -> list[dict[str, Any]]:
 
 
 OTHERS = {"long": long_runs, "many": many_runs, "sweep": measure_sweep}
-# With how many events each is measured.
-RECORDS = {"verify": (measure_verify, EVENTS), "log": (measure_log, EVENTS_OF_LOG)}
+# With how many events each is measured, mining with how many runs.
+RECORDS = {
+    "verify": (measure_verify, EVENTS),
+    "log": (measure_log, EVENTS_OF_LOG),
+    "mining": (measure_mining, RUNS_OF_MINING),
+}
 
 
 def main(arguments: list[str]) -> int:

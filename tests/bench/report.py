@@ -22,6 +22,8 @@ LONG_MARKS = (1.3, 1.1)
 MANY_MARKS = {256: ((0.9, 0.97), (150.0, 80.0))}
 IDLE_MARKS = {0: (3.0, 1.0), 10_000: (4.0, 1.0)}
 # Undos a second, of plain writes a second.
+# A run of many may cost so much more than one of few.
+MOST_GROWTH = 1.15
 SAGA_MARKS = (0.5, 1.0)
 SWEEP_MARKS, RENEWAL_MARKS = (50.0, 10.0), (1.0, 0.4)
 # Indexes become deeper, 10,000 rows are looked through where there are as many, and what a page keeps for a while is asked for.
@@ -189,6 +191,25 @@ def saga_table(told: dict[str, Any]) -> str:
         lines.append(
             f"{name:<8}{rate:>9.0f}  {share:<16}{each['statements']:>10.1f}{each['syncs']:>7.1f}"
             f"{each['commits']:>9.1f}{each['log_bytes'] / 1000:>11.1f}"
+        )
+    return "\n".join(lines)
+
+
+def mining_table(told: dict[str, Any]) -> str:
+    """Return what mining finds and costs, and how both grow with the runs."""
+    sizes = told["sizes"]
+    lines = [
+        f"mining: {told['patterns']} patterns of {told['calls']} calls planted among noise; ! misses or invents one, or grows worse than linearly",
+        f"{'runs':>8}{'counted':>9}{'found':>8}{'missed':>8}{'invented':>10}{'seconds':>9}{'CPU s':>8}{'ms a run':>10}{'MB more':>9}",
+    ]
+    first = sizes[0]
+    for it in sizes:
+        a_run, at_first = (1000 * at["seconds"] / at["runs"] for at in (it, first))
+        is_wrong = it["found"] != told["patterns"] or it["invented"] or not it["support_is_exact"]
+        mark = " !" if is_wrong or a_run > MOST_GROWTH * at_first else ""
+        lines.append(
+            f"{it['runs']:>8}{it['result']['runs_counted']:>9}{it['found']:>8}{it['missed']:>8}{it['invented']:>10}"
+            f"{it['seconds']:>9.1f}{it['cpu_s']:>8.1f}{a_run:>10.2f}{it['memory_mb']:>9.0f}{mark}"
         )
     return "\n".join(lines)
 
