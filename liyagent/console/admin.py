@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from liyagent.access.permissions import OPERATE, VIEW_RUN
+from liyagent.access.permissions import OPERATE, VIEW_AGENT, VIEW_RUN
 from liyagent.agents.admin import AgentAdmin
 from liyagent.agents.models import Agent, Recording
 from liyagent.approvals.models import Approval
@@ -83,6 +83,9 @@ def around_agent(request: HttpRequest, agent: Agent) -> list[tuple[str, str]]:
     if may_ask(request) and agent.recording == Recording.FULL:
         address = reverse("admin:replays_cohortreplay_try")
         found.append((f"{address}?{urlencode({'agent': agent.key})}", "Try another model on past runs"))  # fmt: skip
+    if user.has_perm(VIEW_AGENT):
+        address = reverse("admin:routines_routine_changelist")
+        found.append((f"{address}?{urlencode({'q': agent.key})}", "Its routines: what it does the same way every time"))  # fmt: skip
     if user.has_perm(OPERATE):
         address = reverse("admin:replays_cohortreplay_changelist")
         found.append((f"{address}?{urlencode({'q': agent.key})}", "Its cohort replays"))

@@ -8,11 +8,12 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from liyagent.approvals.admin import ApprovalAdmin
-from liyagent.approvals.handlers import SAGA
+from liyagent.approvals.handlers import ROUTINE, SAGA
 from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.approvals.pages import text_page
 from liyagent.approvals.saying import ASKED, is_question
 from liyagent.approvals.shown import shortened
+from liyagent.console.adoption import adoption
 from liyagent.console.handed_over import handed_over
 from liyagent.core.errors import LiyagentError
 from liyagent.gateway.outcome import Fate
@@ -59,7 +60,7 @@ class RequestWithRunAdmin(ApprovalAdmin):
     ) -> dict[str, Any]:
         """Return the run and whether it sleeps, its task, what of it is in doubt, and what became of the call.
 
-        Of what is no call: the question of a workflow's step, or what a failed run left.
+        Of what is no call: the question of a workflow's step, what a failed run left, or a routine that would be saved.
         """
         run = Run.objects.defer(*BODIES).filter(id=approval.run_id).first()
         made_in = Run.objects.defer(*BODIES).filter(correlation_id=approval.correlation_id, loop=loop_of(approval.id)).first()  # fmt: skip
@@ -98,6 +99,8 @@ class RequestWithRunAdmin(ApprovalAdmin):
         if approval.kind == SAGA:
             handed = handed_over(request, approval, run, args)
             return {"handed": handed, "sleep": "", "began": begun_by(approval), "became": None}
+        if approval.kind == ROUTINE:
+            return {"adoption": adoption(request, approval, args), "sleep": "", "became": None}
         return {}
 
     def text_around(self, approval: Approval, asked: str, number: int) -> dict[str, Any] | None:

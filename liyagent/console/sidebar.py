@@ -33,6 +33,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         (
             ("Agents", "smart_toy", "admin:agents_agent_changelist", "agents.view_agent", "contained"),
             ("Workflows", "account_tree", "admin:workflows_workflow_changelist", "workflows.view_workflow", ""),
+            ("Routines", "repeat", "admin:routines_routine_changelist", "agents.view_agent", ""),
             ("Tool servers", "dns", "admin:gateway_toolserver_changelist", "gateway.view_toolserver", "unreadable"),
             ("Tools", "build", "admin:gateway_tool_changelist", "gateway.view_tool", "to_approve"),
             ("Policies", "policy", "admin:gateway_policy_changelist", "gateway.view_policy", ""),
@@ -49,6 +50,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         (
             ("Jobs", "construction", "admin:jobs_job_changelist", "agents.view_agent", ""),
             ("Documents", "description", "admin:sources_document_changelist", "agents.view_agent", ""),
+            ("Hand-offs", "forward_to_inbox", "admin:handoffs_version_changelist", "runs.view_run", ""),
             ("Cohort replays", "replay", "admin:replays_cohortreplay_changelist", "agents.operate", ""),
             ("Red teams", "shield", "admin:red_teams_finding_changelist", "agents.view_agent", ""),
             ("Classifiers", "category", "admin:classifiers_classifier_changelist", "agents.view_agent", ""),

@@ -24,6 +24,7 @@ PAGES = {
     "tickets/ticket/": "tickets.view_ticket",
     "missions/mission/": "runs.view_run",
     "sagas/saga/": "runs.view_run",
+    "handoffs/version/": "runs.view_run",
     "runs/call/": "runs.view_call",
     "agents/agent/": "agents.view_agent",
     "gateway/toolserver/": "gateway.view_toolserver",
