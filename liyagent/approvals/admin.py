@@ -151,7 +151,7 @@ class ApprovalAdmin(DecidingAdmin):
             here["routine"] = reverse("admin:routines_routine_change", args=[approval.run_id])
         elif request.user.has_perm("runs.view_run"):
             here["run"] = reverse("admin:runs_run_change", args=[approval.run_id])
-        if request.user.has_perm("audit.view_auditrow"):
+        if request.user.has_perm("audit.view_auditrow") and approval.kind != ROUTINE:
             here["audit"] = f"{reverse('admin:audit_auditrow_changelist')}?q={approval.run_id}"
         if approval.replaces:
             here["replaces"] = reverse("admin:approvals_approval_change", args=[approval.replaces])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from liyagent.approvals.handlers import ROUTINE
 from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.approvals.refusals import decision_of
 from liyagent.approvals.saying import saying_of
@@ -32,7 +33,8 @@ def outcome_of(approval: Approval) -> str:
 
 def history_of(approval: Approval) -> list[Line]:
     """Return what happened to a request: what, when, by whom, why."""
-    starter = f"started by {cell(approval.requested_by)}" if approval.requested_by else ""
+    asked = "asked for" if approval.kind == ROUTINE else "started"
+    starter = f"{asked} by {cell(approval.requested_by)}" if approval.requested_by else ""
     told = [("Asked for", when(approval.created_at), f"agent {cell(approval.agent_key)}", starter)]
     if approval.decided_at:
         decided = str(decision_of(approval) or approval.status)
