@@ -36,7 +36,7 @@ class Tab:
 TABS: Mapping[str, Tab] = {
     PENDING: Tab(
         name="waiting",
-        told="Calls that a gate held, questions of workflows, and failed runs that could begin again, routines that could be adopted; what waits longest first. Open one to see exactly what it is about, and to decide.",
+        told="Calls that a gate held, questions of workflows, failed runs that could begin again, and routines that could be adopted; what waits longest first. Open one to see exactly what it is about, and to decide.",
         empty="Nothing waits for a person.",
     ),
     ApprovalStatus.APPROVED.value: Tab(
