@@ -26,6 +26,8 @@ WINDOW_DAYS = 90
 ROWS_AT_ONCE = 200
 # A routine has two steps for each call, and a workflow 500 at the most.
 MOST_CALLS = 100
+# What a run of as many calls tells, with those of its family. The record of a longer one is not read to its end.
+MOST_EVENTS = 1_000
 MOST_NAMED = 50
 FIRST = """
 SELECT id, correlation_id, created_at, status, recording, loop, workflow, parent_id IS NULL FROM runs_run
@@ -148,7 +150,7 @@ def _scan_some(agent_key: str, after: Place | None, *, limit: int) -> tuple[Batc
 
 
 def _read(agent_key: str, refs: Sequence[Ref], batch: Batch) -> Iterator[tuple[UUID, str]]:
-    for it in read_recorded(refs) if refs else ():
+    for it in read_recorded(refs, most_events=MOST_EVENTS) if refs else ():
         if isinstance(it, Unusable):
             batch.skipped[it.reason] += 1
             batch.named.append(Named(run_id=it.run_id, reason=str(it)))

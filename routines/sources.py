@@ -7,7 +7,7 @@ from uuid import UUID
 
 from events.reading import one_moment
 from routines.recorded import RecordedCall, RecordedRun
-from routines.scan import pattern_in, why_not
+from routines.scan import MOST_EVENTS, pattern_in, why_not
 from routines.sightings import Group
 from runs.models import Run
 from runs.recorded import Recorded, Ref, read_recorded
@@ -51,5 +51,9 @@ def _read(runs: Sequence[UUID]) -> Iterator[Recorded]:
     chains = dict(Run.objects.filter(id__in=runs).values_list("id", "correlation_id"))
     with one_moment():
         refs = [Ref(it, chains[it]) for it in runs if it in chains]
-        found = {it.run_id: it for it in read_recorded(refs) if isinstance(it, Recorded)}
+        found = {
+            it.run_id: it
+            for it in read_recorded(refs, most_events=MOST_EVENTS)
+            if isinstance(it, Recorded)
+        }
     return (found[it] for it in runs if it in found)

@@ -117,6 +117,7 @@ class _Reading:
 
     judge: Judge
     own: UUID
+    most_events: int
     size: int = 0
     count: int = 0
     lacks_words: int | None = None
@@ -138,14 +139,18 @@ class _Reading:
 
     @property
     def is_too_long(self) -> bool:
-        return self.count > MOST_EVENTS or self.size > MOST_SIZE
+        return self.count > self.most_events or self.size > MOST_SIZE
 
 
-def read_recorded(runs: Sequence[Ref]) -> Iterator[Recorded | Unusable]:
+def read_recorded(
+    runs: Sequence[Ref], *, most_events: int | None = None
+) -> Iterator[Recorded | Unusable]:
     """Yield what was recorded of each of these runs, in no order of theirs. Inside `events.reading.one_moment`.
 
-    Four statements, however many runs there are; one chain is in memory at a time.
+    Four statements, however many runs there are; one chain is in memory at a time. One of more than `most_events`
+    (5,000) is too long.
     """
+    most = MOST_EVENTS if most_events is None else most_events
     chains = sorted({it.correlation_id for it in runs})
     heads = {it.correlation_id: it for it in read_heads_of(chains)}
     facts, keys = facts_of(chains), checking_keys()
@@ -154,9 +159,9 @@ def read_recorded(runs: Sequence[Ref]) -> Iterator[Recorded | Unusable]:
         wanted.setdefault(ref.correlation_id, []).append(ref.run_id)
 
     def reading_of(chain: UUID, own: UUID) -> _Reading:
-        return _Reading(_judge_of(chain, heads.get(chain), facts.get(chain, ()), keys), own)
+        return _Reading(_judge_of(chain, heads.get(chain), facts.get(chain, ()), keys), own, most)
 
-    rows = stream_chains(chains, most=MOST_EVENTS + 1)
+    rows = stream_chains(chains, most=most + 1)
     for chain, events in groupby(rows, key=attrgetter("correlation_id")):
         readings = [reading_of(chain, own) for own in wanted.pop(chain)]
         for row in events:
