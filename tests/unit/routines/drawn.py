@@ -34,11 +34,24 @@ SCALARS = st.one_of(
     st.text(LETTERS, max_size=12),
     st.sampled_from(("INC-1001", "INC-1002", "payments", "open", "mail-eu")),
 )  # fmt: skip
+# Each of a row equals another in Python, or is read as it somewhere.
+ALIKE = (
+    (1, True, "1", 1.0, "true"), (0, False, -0.0, "0", ""), ([], {}, None, "[]", "null"), (1e21, 10**21, "1e21"), (2**53, 2.0**53),
+    ([1], [True], ["1"], {"0": 1}), ("a", "A", ["a"], {"a": "a"}),
+)  # fmt: skip
 KEYS = st.one_of(st.sampled_from(NAMES), st.text(LETTERS, max_size=6))
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=3)),
     max_leaves=8,
+)
+
+OUTPUTS = st.one_of(
+    VALUES,
+    st.fixed_dictionaries(
+        {"id": st.sampled_from(ALIKE[0] + ALIKE[1]), "user": st.sampled_from(ALIKE[2] + ALIKE[5])},
+        optional={"name": VALUES, "state": st.sampled_from(ALIKE[6])},
+    ),
 )
 
 
@@ -66,7 +79,7 @@ def patterns(draw: st.DrawFn) -> list[RecordedRun]:
                     server=AGENTS if is_agent else "desk",
                     tool="writer" if is_agent else f"tool_{place}",
                     args=args,
-                    output=_told(draw, draw(VALUES)),
+                    output=_told(draw, draw(OUTPUTS)),
                 )
             )
     return [
@@ -87,7 +100,7 @@ def _shapes(draw: st.DrawFn, place: int) -> Shape:
 
 @st.composite
 def _shape_of(draw: st.DrawFn, place: int, depth: int) -> Shape:
-    kinds = ["constant", "constant", "any", "task", "pool"]
+    kinds = ["constant", "constant", "any", "task", "pool", "alike"]
     kinds += ["read", "read", "read"] if place else []
     kinds += ["object", "list"] if depth else []
     kind = draw(st.sampled_from(kinds))
@@ -95,6 +108,8 @@ def _shape_of(draw: st.DrawFn, place: int, depth: int) -> Shape:
         return (kind, draw(VALUES))
     if kind == "pool":
         return (kind, draw(st.lists(VALUES, min_size=1, max_size=2)))
+    if kind == "alike":
+        return ("pool", draw(st.sampled_from(ALIKE)))
     if kind == "read":
         return (kind, draw(st.integers(0, place - 1)), draw(st.integers(0, 7)))
     if kind == "object":
