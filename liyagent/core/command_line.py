@@ -20,14 +20,16 @@ LONGEST_LINE = 1000
 SERVER_ADVICE = "check DATABASE_URL and that the server runs"
 # As a shell tells of what a closed pipe ended.
 PIPE_CLOSED = 128 + signal.SIGPIPE
+# Commands whose code 1 is an answer: what goes wrong with them ends with another.
+WRONG_ENDS_WITH = {"cohort_replay": 2}
 OTHER_ADVICE = "check that `manage.py migrate` was run; `--traceback` shows where it happened"
 
 
 def run(arguments: Sequence[str]) -> str | int | None:
     """Carry a command out; return the one line that says what was wrong, None where nothing was.
 
-    Where nobody reads the output any more, as behind `| head`, it ends with the exit code 141 and says nothing. With
-    `--traceback` among the arguments, what was wrong is raised.
+    Where 1 is an answer of the command, the line is written here, and the code returned. Where nobody reads the output any more, as
+    behind `| head`, it ends with the exit code 141 and says nothing. With `--traceback` among the arguments, what was wrong is raised.
     """
     try:
         _check_text(arguments)
@@ -38,20 +40,20 @@ def run(arguments: Sequence[str]) -> str | int | None:
         _carry_out(arguments)
     except LiyagentError as error:
         _raise_if_asked(arguments)
-        return _line(f"{error.code}: {error}")
+        return _wrong(arguments, f"{error.code}: {error}")
     except OperationalError as error:
         _raise_if_asked(arguments)
-        return _line(f"database.refused: {error}; {SERVER_ADVICE}")
+        return _wrong(arguments, f"database.refused: {error}; {SERVER_ADVICE}")
     except Error as error:
         _raise_if_asked(arguments)
-        return _line(f"database.refused: {error}; {OTHER_ADVICE}")
+        return _wrong(arguments, f"database.refused: {error}; {OTHER_ADVICE}")
     except OSError as error:
         if isinstance(error, BrokenPipeError) and _is_unread(sys.stdout):
             _throw_away_output()
             return PIPE_CLOSED
         _raise_if_asked(arguments)
         _throw_away_output()
-        return _line(f"system.refused: {error}; `--traceback` shows where it happened")
+        return _wrong(arguments, f"system.refused: {error}; `--traceback` shows where it happened")
     return None
 
 
@@ -115,6 +117,14 @@ def _check_text(arguments: Sequence[str]) -> None:
 def _raise_if_asked(arguments: Sequence[str]) -> None:
     if "--traceback" in arguments:
         raise  # noqa: PLE0704 - called while an error is handled
+
+
+def _wrong(arguments: Sequence[str], text: str) -> str | int:
+    code = WRONG_ENDS_WITH.get(arguments[1]) if len(arguments) > 1 else None
+    if code is None:
+        return _line(text)
+    sys.stderr.write(f"{_line(text)}\n")
+    return code
 
 
 def _line(text: str) -> str:
