@@ -55,6 +55,7 @@ def test_a_step_hands_work_down_as_its_workflow(works: Works, cast: Cast, is_bra
     (thread,) = threads()
     assert bodies(thread) == [{"task": "read it"}, {"status": "answered", "answer": "all read"}]
     assert sides(thread) == DOWN
+    assert child.parent_id is not None
     asker = Run.objects.get(id=child.parent_id)
     assert (asker.id == run.id) is not is_branch
     assert readers(thread) == [(1, "agent:reader", child.id), (2, "workflow:work", asker.id)]

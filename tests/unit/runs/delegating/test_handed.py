@@ -12,7 +12,10 @@ from handoffs.models import Reading, Snapshot, Version
 from liyagent.agents.models import Agent
 from liyagent.approvals.models import Approval
 from liyagent.providers.types import Finish
+from runs import delegate as delegating
 from runs import hot
+from runs.checkpoint import seal_begun
+from runs.marks import SealedMark
 from runs.models import Run
 from runs.stop import stop_run
 from tests.unit.approvals.conftest import Cut
@@ -285,7 +288,7 @@ def test_work_that_is_not_handed_down_after_all_leaves_no_word_of_it(
     assert parent.status == "stopped"
     assert (threads(), told(family)) == ([], [])
     marks = [it.tag for it in world.events(family)]
-    ordinals = [int.from_bytes(bytes(it)[8:12], "big") for it in marks if it is not None]
+    ordinals = [int.from_bytes(bytes(it)[8:12], "big") for it in marks]
     assert ordinals == list(range(len(ordinals)))
 
 
@@ -304,3 +307,29 @@ def test_what_a_child_read_is_by_the_digest_of_its_own_sealed_task(
     (thread,) = threads()
     with pytest.raises(AssertionError):
         sides(thread)
+
+
+def test_work_that_the_release_before_handed_down_comes_back_without_a_hand_off(
+    world: World, cast: Cast, family: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its mark and its child's first part name none: nothing is made up afterwards, and nothing fails."""
+    ask = hot.ask
+
+    def without_last(sql: str, values: Any, **known: Any) -> Any:
+        if "liyagent_delegate(" in sql:
+            sql, values = f"{sql.removesuffix(', %s)')})", values[:-1]
+        return ask(sql, values, **known)
+
+    def without_name(run: Run, part: dict[str, Any]) -> Any:
+        return seal_begun(run, {name: part[name] for name in part if name != "handoff"})
+
+    with monkeypatch.context() as before:
+        before.setattr(delegating, "tell_written", lambda *_: None)
+        before.setattr(delegating, "SealedMark", lambda handoff, **known: SealedMark(**known))
+        before.setattr(delegating, "seal_begun", without_name)
+        before.setattr(hot, "ask", without_last)
+        world.process("before").carry()
+    parent, child = carry_all(world)
+    assert (parent.status, child.status) == ("answered", "answered")
+    assert (threads(), told(parent), told(child)) == ([], [], [])
+    assert not Reading.objects.exists()
