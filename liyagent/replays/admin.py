@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.fields.json import KT
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -22,6 +22,7 @@ from liyagent.core.moments import when
 from liyagent.core.pills import QUIET, pill
 from liyagent.core.readonly import ReadOnlyAdmin
 from liyagent.core.tables import cell
+from liyagent.jobs.models import Job
 from liyagent.providers.prices import active_prices
 from liyagent.replays import page
 from liyagent.replays.cancel import cancel_replay
@@ -75,6 +76,7 @@ class CohortReplayAdmin(ReadOnlyAdmin):
             tried_model=KT("override__model"),
             tried_provider=KT("override__provider"),
             tries_instructions=Q(override__has_key="instructions"),
+            request_id=Subquery(Job.objects.filter(id=OuterRef("job_id")).values("request_id")),
         )
         return listed
 
@@ -121,7 +123,7 @@ class CohortReplayAdmin(ReadOnlyAdmin):
             "title": f"Past runs of {cell(cohort.agent_key)}",
             "tried": page.tried_of(cohort.override),
             "override": page.override_of(cohort),
-            "mission": named_mission_link(cohort.mission, stands_in=cohort.id),
+            "mission": named_mission_link(cohort.mission, stands_in=_request_id(cohort)),
             "verified": page.verified_of(cohort),
             **self._now(request, cohort),
         }
@@ -235,9 +237,15 @@ class CohortReplayAdmin(ReadOnlyAdmin):
         return format_html("{}", len(cohort.runs)) if cohort.runs else pill("none", QUIET)
 
     @admin.display(description="mission")
-    def named_mission(self, cohort: CohortReplay) -> SafeString:
+    def named_mission(self, cohort: Any) -> SafeString:
         """The mission where somebody named one."""
-        return named_mission_link(cohort.mission, stands_in=cohort.id)
+        return named_mission_link(cohort.mission, stands_in=cohort.request_id)
+
+
+def _request_id(cohort: CohortReplay) -> str:
+    """The id that stands in for a mission where nobody named one."""
+    asked = Job.objects.filter(id=cohort.job_id).values_list("request_id", flat=True)
+    return asked.first() or ""
 
 
 def _links(request: HttpRequest, cohort: CohortReplay) -> dict[str, str]:

@@ -16,6 +16,7 @@ from liyagent.core.marked import marked
 from liyagent.core.pills import BAD, GOOD, QUIET, pill
 from liyagent.core.tables import cell, visible
 from liyagent.providers.prices import active_prices
+from liyagent.replays.diff import RANK, REGRESSED
 from liyagent.replays.listing import results_of
 from liyagent.replays.models import CohortReplay, Replayed, ReplayStatus
 from liyagent.replays.verdict import standing_of_verdict
@@ -59,11 +60,8 @@ def is_live(cohort: CohortReplay) -> bool:
 
 
 def in_order(cohort: CohortReplay) -> list[Replayed]:
-    """Return what came of each run in each lane, without words, in the order of the cohort."""
-    places = {str(run): place for place, run in enumerate(cohort.runs)}
-    return sorted(
-        results_of(cohort), key=lambda it: (places.get(str(it.run_id), len(places)), it.lane)
-    )
+    """Return what came of each run in each lane, without words: the worst first, and then in the order of the cohort."""
+    return sorted(results_of(cohort), key=lambda it: (-RANK.get(it.verdict, 0), it.number))
 
 
 def verified_of(cohort: CohortReplay) -> SafeString:
@@ -94,7 +92,8 @@ def now_told(cohort: CohortReplay) -> dict[str, Any]:
         "beyond": beyond_told(cohort.beyond_baseline, cohort.baseline),
         "done": len(results),
         "total": total,
-        "rows": rows_of(cohort, results, currency=currency),
+        "rows": rows_of(cohort, results),
+        "currency": currency,
         "counted": [(verdict_of(name), counts[name]) for name in VERDICTS if counts[name]],
         "sums": sums_of(own, currency=currency),
         "skipped": skipped_of(cohort),
@@ -103,17 +102,13 @@ def now_told(cohort: CohortReplay) -> dict[str, Any]:
     }
 
 
-def rows_of(cohort: CohortReplay, results: Sequence[Replayed], *, currency: str) -> list[RunRow]:
+def rows_of(cohort: CohortReplay, results: Sequence[Replayed]) -> list[RunRow]:
     """Return a row for each run that was replayed under the override."""
     lanes: dict[Any, list[Replayed]] = {}
     for it in results:
         if it.lane:
             lanes.setdefault(it.run_id, []).append(it)
-    return [
-        _row(cohort, it, lanes.get(it.run_id, []), currency=currency)
-        for it in results
-        if it.lane == 0
-    ]
+    return [_row(cohort, it, lanes.get(it.run_id, [])) for it in results if it.lane == 0]
 
 
 def run_address(cohort: CohortReplay, result: Replayed) -> str:
@@ -132,8 +127,10 @@ def state_of(cohort: CohortReplay) -> SafeString:
 
 
 def differs_told(diff: Mapping[str, Any]) -> list[str]:
-    """Return in which ways a replay is another, in words."""
-    return [DIFFERS.get(it, str(it)) for it in diff.get("differs", ())]
+    """Return in which ways a replay is another, in words. Of one that does not answer any more nobody asks how it answers."""
+    found = [str(it) for it in diff.get("differs", ())]
+    hidden = {"answer", "status"} if REGRESSED in found else set()
+    return [DIFFERS.get(it, cell(it)) for it in found if it not in hidden]
 
 
 def sums_of(results: Iterable[Replayed], *, currency: str) -> list[tuple[str, str, str, str]]:
@@ -202,14 +199,12 @@ def seconds(milliseconds: int) -> str:
     return f"{milliseconds / 1000:,.1f} s"
 
 
-def cost(micros: int, currency: str) -> str:
-    """Return a cost in the currency of the prices."""
+def cost(micros: int, currency: str = "") -> str:
+    """Return a cost, with the currency of the prices where that is not told elsewhere."""
     return f"{micros / 1_000_000:,.4f} {cell(currency) if currency else ''}".strip()
 
 
-def _row(
-    cohort: CohortReplay, result: Replayed, lanes: Sequence[Replayed], *, currency: str
-) -> RunRow:
+def _row(cohort: CohortReplay, result: Replayed, lanes: Sequence[Replayed]) -> RunRow:
     diff = result.diff
     counts = diff.get("counts", {})
     tokens = [number(_figure(diff, "input_tokens", it) + _figure(diff, "output_tokens", it)) for it in ("was", "now")]  # fmt: skip
@@ -226,7 +221,7 @@ def _row(
         unserved=int(counts.get("unserved", 0)),
         by_order=int(counts.get("by_order", 0)),
         tokens=(tokens[0], tokens[1]),
-        cost=(cost(costs[0], currency), cost(costs[1], currency)) if any(costs) else ("", ""),
+        cost=(cost(costs[0]), cost(costs[1])) if any(costs) else ("", ""),
         seconds=(seconds(_figure(diff, "model_ms", "was")), seconds(_figure(diff, "model_ms", "now"))),
         lanes=[(run_address(cohort, it), pill(*VERDICTS[it.verdict])) for it in lanes],
     )  # fmt: skip
@@ -236,6 +231,11 @@ def alike(diff: Mapping[str, Any]) -> str:
     """Return how alike both answers are; what is not the same is never told as all of it."""
     share = float(diff.get("similarity", 0.0))
     return "the same" if share >= 1 else f"{min(99, int(share * 100))}%"
+
+
+def minus(text: str) -> str:
+    """Return a number with the sign that is as wide as a plus."""
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def names(tools: Iterable[Any]) -> str:
@@ -250,8 +250,8 @@ def _figure(diff: Mapping[str, Any], name: str, side: str) -> int:
 
 def _beside(was: Mapping[str, int], now: Mapping[str, int], name: str, told: Any) -> tuple[str, str, str]:  # fmt: skip
     before, after = was[name], now[name]
-    change = f"{(after - before) / before * 100:+.0f}%".replace("-", "−") if before else ""  # noqa: RUF001 - a minus
-    return told(before), told(after), change
+    change = f"{(after - before) / before * 100:+.0f}%" if before and after != before else ""
+    return told(before), told(after), minus(change)
 
 
 def _field(name: str, was: str, now: str) -> dict[str, Any]:

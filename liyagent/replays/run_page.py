@@ -13,11 +13,12 @@ from liyagent.core.marked import Piece, marked
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
 from liyagent.core.tables import cell, visible
 from liyagent.replays.beside import MOST_BESIDE, beside
-from liyagent.replays.listing import results_of
 from liyagent.replays.models import CohortReplay, Replayed
 from liyagent.replays.page import (
     alike,
     differs_told,
+    in_order,
+    minus,
     names,
     run_address,
     sums_of,
@@ -25,9 +26,11 @@ from liyagent.replays.page import (
 )
 from liyagent.replays.wording import DRIFT, HOW
 from liyagent.replays.words import read_words
+from runs.models import Run
+from runs.transcript import task_of
 
-LONGEST_SHOWN = 40_000
-FATES = {"done": GOOD, "failed": WARN, "refused": WARN, "held": WARN, "unknown": BAD}
+LONGEST_SHOWN, LONGEST_TASK = 40_000, 4_000
+FATES = {"failed": WARN, "refused": WARN, "held": WARN, "unknown": BAD}
 NO_ANSWER = "It has no answer."
 SERVED = "It was told what the recorded call came back with."
 
@@ -39,7 +42,7 @@ class Told:
     step: int
     number: int
     tool: str
-    fate: SafeString
+    fate: SafeString | str
     args: str
     result: str
     how: SafeString | str = ""
@@ -69,18 +72,14 @@ def run_told(
         "ends": {side: _end(diff, side) for side in ("was", "now")},
         "around": around(cohort, result),
         "with_words": with_words,
-        **(_words(result) if with_words else {}),
+        **({"task": _task(result), **_words(result)} if with_words else {}),
     }  # fmt: skip
 
 
 def around(cohort: CohortReplay, result: Replayed) -> dict[str, Any]:
     """Return where the runs before and behind it, and the other lanes of the same run, are seen."""
-    rows = results_of(cohort)
-    order = {str(run): place for place, run in enumerate(cohort.runs)}
-    lane = sorted(
-        (it for it in rows if it.lane == result.lane),
-        key=lambda it: order.get(str(it.run_id), len(order)),
-    )
+    rows = in_order(cohort)
+    lane = [it for it in rows if it.lane == result.lane]
     place = next((at for at, it in enumerate(lane) if it.pk == result.pk), 0)
     near = {"before": place - 1, "behind": place + 1}
     found: dict[str, Any] = {name: run_address(cohort, lane[at]) for name, at in near.items() if 0 <= at < len(lane)}  # fmt: skip
@@ -104,6 +103,12 @@ def around(cohort: CohortReplay, result: Replayed) -> dict[str, Any]:
 def lane_name(lane: int) -> str:
     """Return what a lane is, in words."""
     return f"unchanged agent, {lane}" if lane else "as it was tried"
+
+
+def _task(result: Replayed) -> str:
+    """What the run was asked; it stands with the run, not with its replay."""
+    run = Run.objects.filter(id=result.run_id).first()
+    return visible(task_of(run)[:LONGEST_TASK]) if run is not None else ""
 
 
 def _words(result: Replayed) -> dict[str, Any]:
@@ -192,9 +197,9 @@ def _drift(it: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _fate(call: Mapping[str, Any]) -> SafeString:
+def _fate(call: Mapping[str, Any]) -> SafeString | str:
     fate = str(call.get("fate"))
-    return pill(fate, FATES.get(fate, QUIET))
+    return "" if fate == "done" else pill(fate, FATES.get(fate, QUIET))
 
 
 def _shown(value: Any) -> str:
@@ -213,5 +218,5 @@ def _steps(diff: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     rows = []
     for words, name in told:
         was, now = (int(diff.get(name, {}).get(it, 0)) for it in ("was", "now"))
-        rows.append((words, str(was), str(now), f"{now - was:+d}" if now != was else ""))
+        rows.append((words, str(was), str(now), minus(f"{now - was:+d}") if now != was else ""))
     return rows
