@@ -9,20 +9,24 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from liyagent.approvals.models import Approval
+from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.core.canonical import digest
+from liyagent.core.errors import LiyagentError
 from liyagent.jobs.after_end import do_after_end
 from liyagent.jobs.ask import find_job
 from liyagent.jobs.end import cancel_job
 from liyagent.jobs.models import Job
+from liyagent.workflows.models import Workflow
 from routines import jobs, scan, sightings
 from routines import offer as offer_module
+from routines.adopt import adopt_routine
 from routines.ask import ask_mining
 from routines.dismiss import dismiss_routine
 from routines.mine import Mined, would_offer
 from routines.models import Routine, RoutineState, Sighting
 from routines.offer import Change, Offer
 from tests.recorded_runs import AGENT, Made, Past
+from tests.unit.approvals.deciding import approve, decided, let_decide
 from tests.unit.routines.conftest import Mine, closed
 
 
@@ -275,3 +279,37 @@ def test_a_dry_run_writes_nothing_and_finds_the_same(mine: Mine) -> None:
     mine.mine()
     assert offer.compiled is not None
     assert mine.only().digest == offer.compiled.digest
+
+
+@pytest.mark.promise("RT-05")
+@pytest.mark.field("FL-94")
+def test_what_was_mined_is_adopted_as_it_was_shown_and_not_once_its_runs_say_otherwise(
+    mine: Mine,
+) -> None:
+    let_decide("olga")
+    mine.set_conf(routine_suggest="queue")
+    mine.past(map(closed, range(4)))
+    mine.mine()
+    shown = mine.only()
+    request = Approval.objects.get()
+    # The same pattern, compiled to other parameters.
+    mine.past([closed(9, queue="other")])
+    mine.mine()
+    moved = mine.only()
+    assert (moved.state, moved.approval_id) == (RoutineState.FILED, request.id)
+    assert len(moved.parameters) > len(shown.parameters)
+    with pytest.raises(LiyagentError) as refused:
+        approve(request)
+    assert refused.value.http_status == 409
+    assert not Workflow.objects.exists()
+    decided(request, ApprovalStatus.REJECTED)
+    assert mine.only().state == RoutineState.SUGGESTED
+    filed = adopt_routine(routine_id=moved.id, actor="rita")
+    approve(filed.approval)
+    adopted = mine.only()
+    saved = Workflow.objects.get()
+    assert (adopted.state, adopted.workflow_key) == (RoutineState.ADOPTED, saved.key)
+    assert digest(saved.definition) == adopted.digest == moved.digest
+    # Mined again, it is left alone.
+    mine.past(map(closed, range(20, 24)))
+    assert mine.mine().result["routines"] == {"left alone": 1}
