@@ -79,7 +79,7 @@ def _start_of(run: Run) -> Mapping[str, Any]:
         ) from None
     except SealBroken as error:
         raise NotReplayable(f"what it was given does not open: {error}") from None
-    if start["run"] != started_as(run):
+    if start.get("run") != started_as(run):
         raise NotReplayable("its row is not that of the run that was started")
     if MIND in start:
         raise NotReplayable(f"no model decided about its steps, but {start[MIND]}")

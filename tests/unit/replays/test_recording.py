@@ -33,6 +33,10 @@ from tests.unit.events.scenes import (
 )
 from tests.unit.replays.conftest import Replays
 from tests.unit.runs.carrying.conftest import Model, World, calls, says
+from tests.unit.runs.delegating.conftest import Cast, carry_all, cast, hands
+from tests.unit.workflows.conftest import Works, tool, works
+
+__all__ = ["cast", "works"]
 
 TASK = "is the mail server up?"
 
@@ -277,6 +281,29 @@ def test_the_run_of_an_approved_call_is_skipped_and_the_run_that_asked_for_it_is
     assert skipped(made) == "it made a call that a person approved, and asked no model"
     (call,) = loaded(run).calls
     assert (call.fate, call.result[:5]) == ("held", "Held:")
+
+
+@pytest.mark.promise("RP-01")
+def test_runs_in_which_no_model_decides_and_parts_of_other_runs_are_skipped(
+    works: Works, cast: Cast
+) -> None:
+    world = works.world
+    of_workflow = works.start(tool("s1", "v/look", {"n": 1}))
+    carry_all(world, name="w")
+    assert skipped(of_workflow) == "it is a run of workflow work, which asks no model"
+    undo = {"v/keyed": {"tool": "keyed", "args": {"undo_of": "{{ result.id }}"}}}
+    Agent.objects.filter(key="triage").update(compensations=undo)
+    cast.lists = {
+        "triage": [calls(("v/keyed", {"n": 1})), hands("reader"), says("")],
+        "reader": [says("all read")],
+    }
+    root = world.start()
+    carry_all(world, name="a")
+    assert loaded(root).status == "failed"
+    child, undoing = Run.objects.filter(parent_id=root.id).order_by("created_at")
+    assert (child.agent_key, undoing.loop) == ("reader", "undo:1")
+    for it in (child, undoing):
+        assert skipped(it).startswith("it is part of another run")
 
 
 def test_a_run_that_could_not_be_opened_and_so_has_no_answer_can_be_replayed(world: World) -> None:
