@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.management import call_command
+from django.db import connection
 
 from liyagent.demo import desk, seed
 from liyagent.demo.vendors.process import VendorProcess
@@ -50,6 +52,27 @@ def carry_jobs() -> None:
     try:
         work_long(lambda: False)
     finally:
+        OWN.holder = None
+
+
+@contextmanager
+def jobs_carried() -> Iterator[None]:
+    """Have what is asked for carried beside, as another process would, until the block ends."""
+    OWN.holder = register_holder(own_identity(), name="w", lease_seconds=60, formats=[1], key_ids=["k"])  # fmt: skip
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.wait(0.05):
+            work_long(over.is_set)
+        connection.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
         OWN.holder = None
 
 
