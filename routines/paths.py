@@ -26,7 +26,7 @@ from routines.values import (
 
 Parts = tuple[str, ...]
 # Of one output; the shallow ones come first.
-MOST_SEEN, MOST_SEEN_IN_ALL = 40_000, 1_500_000
+MOST_SEEN, MOST_SEEN_IN_ALL = 40_000, 500_000
 # Of one output, to one value.
 MOST_PATHS, MOST_TO_CONTAINERS = 32, 4
 MOST_CHECKS = 3_000_000
@@ -89,7 +89,7 @@ class _Seeking:
         self.containers: dict[tuple[Any, ...], list[_Wanted]] = {}
         self.checks = MOST_CHECKS
         self.text = MOST_TEXT
-        self.left = MOST_SEEN_IN_ALL
+        self.most_seen = min(MOST_SEEN, MOST_SEEN_IN_ALL // len(sources[0].calls))
         self._ends: dict[str, str] = {}
 
     def want(self, node: Node) -> None:
@@ -109,8 +109,7 @@ class _Seeking:
 
     def see(self, number: int, output: Any) -> None:
         """Look through the output of the call of this number."""
-        for parts, value in _walk(output, min(MOST_SEEN, self.left)):
-            self.left -= 1
+        for parts, value in _walk(output, self.most_seen):
             name = nearest_name(parts)
             is_container = isinstance(value, dict | list)
             for wanted in self._wanted(value, ("", self._end(name)) if name else ("",)):

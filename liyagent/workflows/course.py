@@ -231,7 +231,9 @@ class Course:
     def _tell(self, step: Step, result: Result) -> None:
         self.told.append(Told(step=step, result=result, attempt=self._attempt))
         if step.type not in WITHIN and result.came is not Came.SKIPPED:
-            body, answer = self._body or step.body, result.error or result.output
+            # One that could not be filled in was given nothing.
+            body = self._body or {**step.body, "args": None, "task": None}
+            answer = result.error or result.output
             self.made.append(
                 made_of(step.id, body, type_=step.type, came=result.came.value, answer=answer)
             )

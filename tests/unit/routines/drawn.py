@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -46,106 +47,99 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 
-OUTPUTS = st.one_of(
-    VALUES,
-    st.fixed_dictionaries(
-        {"id": st.sampled_from(ALIKE[0] + ALIKE[1]), "user": st.sampled_from(ALIKE[2] + ALIKE[5])},
-        optional={"name": VALUES, "state": st.sampled_from(ALIKE[6])},
-    ),
-)
+
+# How the value of one place comes about in every run.
+Shape = tuple[Any, ...]
 
 
 @st.composite
 def patterns(draw: st.DrawFn) -> list[RecordedRun]:
     """Runs of one pattern: what they pass is the same in each, taken from what came back before, of the task, or anybody's guess."""
-    number = draw(st.integers(1, 5))
-    tasks = draw(
-        st.lists(st.sampled_from(("task one", "{{ x }}", "INC-1001", "")), min_size=number, max_size=number)
-    )  # fmt: skip
-    count = draw(st.integers(1, 4))
-    made: list[list[RecordedCall]] = [[] for _ in range(number)]
-    for place in range(count):
-        is_agent = draw(st.integers(0, 9)) == 0
-        shape = draw(_shapes(place))
-        for run in range(number):
-            args = (
-                {TASK: str(draw(SCALARS)) or "do"}
-                if is_agent
-                else _of(draw, shape, run, tasks, made)
-            )
-            args = args if isinstance(args, dict) else {"value": args}
-            made[run].append(
-                RecordedCall(
-                    server=AGENTS if is_agent else "desk",
-                    tool="writer" if is_agent else f"tool_{place}",
-                    args=args,
-                    output=_told(draw, draw(OUTPUTS)),
-                )
-            )
+    # Structure by chance alone: drawn, it would mostly be small.
+    chance = draw(st.randoms(use_true_random=True))
+    number = chance.choice((1, 2, 2, 3, 3, 4, 5))
+    tasks = [chance.choice(("task one", "{{ x }}", "INC-1001", "")) for _ in range(number)]
+    table = _Table(draw=draw, chance=chance, tasks=tasks, made=[[] for _ in range(number)])
+    for place in range(chance.choice((1, 2, 2, 3, 3, 4))):
+        table.add_call(place)
     return [
-        RecordedRun(id=f"run-{it:03}", task=tasks[it], calls=tuple(made[it]))
-        for it in range(number)
+        RecordedRun(id=f"run-{run:03}", task=tasks[run], calls=tuple(made))
+        for run, made in enumerate(table.made)
     ]
 
 
-# How the arguments of one place in the pattern come about in every run.
-Shape = tuple[Any, ...]
+@dataclass(slots=True, kw_only=True)
+class _Table:
+    draw: st.DrawFn
+    chance: Random
+    tasks: list[str]
+    made: list[list[RecordedCall]]
 
+    def add_call(self, place: int) -> None:
+        is_agent = self.chance.random() < 0.1
+        given = ("object", self._members(place, 2), False)
+        answer = self._shape(place, 3) if self.chance.random() < 0.2 else ("object", self._members(place, 2), False)  # fmt: skip
+        is_text = self.chance.choice((None, False, True))
+        for run, calls in enumerate(self.made):
+            args = {TASK: str(self.draw(SCALARS)) or "do"} if is_agent else self._of(given, run)
+            call = RecordedCall(
+                server=AGENTS if is_agent else "desk",
+                tool="writer" if is_agent else f"tool_{place}",
+                args=args,
+                output=self._told(self._of(answer, run), is_text=is_text),
+            )
+            calls.append(call)
 
-@st.composite
-def _shapes(draw: st.DrawFn, place: int) -> Shape:
-    names = draw(st.lists(KEYS, min_size=0, max_size=4, unique=True))
-    return ("object", tuple((it, draw(_shape_of(place, 2))) for it in names))
+    def _members(self, place: int, depth: int) -> Shape:
+        names = {self.draw(KEYS) for _ in range(self.chance.randint(0, 4))}
+        return tuple((it, self._shape(place, depth)) for it in sorted(names))
 
+    def _shape(self, place: int, depth: int) -> Shape:
+        chance = self.chance
+        kinds = ["constant", "constant", "any", "task", "pool", "alike", "alike", "reference"]
+        kinds += ["read"] * 4 if place else []
+        kinds += ["object", "object", "list"] if depth else []
+        kind = chance.choice(kinds)
+        if kind == "constant":
+            return (kind, self.draw(VALUES))
+        if kind == "pool":
+            return (kind, [self.draw(VALUES), self.draw(VALUES)])
+        if kind == "alike":
+            return ("pool", chance.choice(ALIKE))
+        if kind == "reference":
+            return (kind, chance.randint(0, 2))
+        if kind == "read":
+            return (kind, chance.randint(0, place - 1), chance.randint(0, 9))
+        if kind == "object":
+            return (kind, self._members(place, depth - 1), chance.random() < 0.2)
+        if kind == "list":
+            return (kind, [self._shape(place, depth - 1) for _ in range(chance.randint(0, 3))])
+        return (kind,)
 
-@st.composite
-def _shape_of(draw: st.DrawFn, place: int, depth: int) -> Shape:
-    kinds = ["constant", "constant", "any", "task", "pool", "alike"]
-    kinds += ["read", "read", "read"] if place else []
-    kinds += ["object", "list"] if depth else []
-    kind = draw(st.sampled_from(kinds))
-    if kind == "constant":
-        return (kind, draw(VALUES))
-    if kind == "pool":
-        return (kind, draw(st.lists(VALUES, min_size=1, max_size=2)))
-    if kind == "alike":
-        return ("pool", draw(st.sampled_from(ALIKE)))
-    if kind == "read":
-        return (kind, draw(st.integers(0, place - 1)), draw(st.integers(0, 7)))
-    if kind == "object":
-        names = draw(st.lists(KEYS, max_size=3, unique=True))
-        is_missing = draw(st.booleans())
-        return (kind, tuple((it, draw(_shape_of(place, depth - 1))) for it in names), is_missing)
-    if kind == "list":
-        return (kind, tuple(draw(_shape_of(place, depth - 1)) for _ in range(draw(st.integers(0, 3)))))  # fmt: skip
-    return (kind,)
+    def _of(self, shape: Shape, run: int) -> Any:
+        kind, *rest = shape
+        if kind == "constant":
+            return rest[0]
+        if kind == "any":
+            return self.draw(VALUES)
+        if kind == "task":
+            return self.tasks[run]
+        if kind == "pool":
+            return self.chance.choice(rest[0])
+        if kind == "reference":
+            return f"REF-{run}-{rest[0]}"
+        if kind == "read":
+            found = _within(as_data(self.made[run][rest[0]].output))
+            return found[rest[1] % len(found)]
+        if kind == "object":
+            is_less = rest[1] and self.chance.random() < 0.5
+            return {name: self._of(it, run) for name, it in rest[0][is_less:]}
+        return [self._of(it, run) for it in rest[0]]
 
-
-def _of(
-    draw: st.DrawFn,
-    shape: Shape,
-    run: int,
-    tasks: Sequence[str],
-    made: Sequence[Sequence[RecordedCall]],
-) -> Any:
-    kind, *rest = shape
-    if kind == "constant":
-        return rest[0]
-    if kind == "any":
-        return draw(VALUES)
-    if kind == "task":
-        return tasks[run]
-    if kind == "pool":
-        return draw(st.sampled_from(rest[0]))
-    if kind == "read":
-        found = [*_within(as_data(made[run][rest[0]].output))]
-        return found[rest[1] % len(found)]
-    if kind == "object":
-        names = rest[0]
-        if len(rest) > 1 and rest[1] and draw(st.booleans()):
-            names = names[1:]
-        return {name: _of(draw, it, run, tasks, made) for name, it in names}
-    return [_of(draw, it, run, tasks, made) for it in rest[0]]
+    def _told(self, value: Any, *, is_text: bool | None) -> Any:
+        """Many servers tell their records as text alone; `is_text` None: now so, now so."""
+        is_text = self.chance.random() < 0.5 if is_text is None else is_text
+        return json.dumps(value, ensure_ascii=self.chance.random() < 0.5) if is_text else value
 
 
 def _within(value: Any) -> list[Any]:
@@ -154,11 +148,6 @@ def _within(value: Any) -> list[Any]:
     for it in parts:
         found += _within(it)
     return found
-
-
-def _told(draw: st.DrawFn, value: Any) -> Any:
-    """Many servers tell their records as text alone."""
-    return json.dumps(value, ensure_ascii=draw(st.booleans())) if draw(st.booleans()) else value
 
 
 def carried_out(compiled: Compiled, run: RecordedRun) -> list[Any]:
