@@ -52,7 +52,7 @@ HANDING_GUARDS: tuple[Guard, ...] = (
         replace="        if False:\n",
         tests=(
             f"{HANDED}test_a_delegation_is_a_thread_of_the_task_and_of_what_came_back",
-            f"{REMOTE}test_whoever_dies_on_the_way_it_is_handed_over_once[1.0-place0-looked for]",
+            f"{REMOTE}test_whoever_dies_on_the_way_it_is_handed_over_once[1.0-place0-looked-for]",
         ),
     ),
     Guard(

@@ -72,7 +72,7 @@ def test_of_a_run_that_keeps_no_words_digests_are_kept(world: World, agent: Remo
 
 
 @pytest.mark.promise("HO-03")
-@pytest.mark.parametrize("window", [0, 86_400], ids=["looked for", "sent again"])
+@pytest.mark.parametrize("window", [0, 86_400], ids=["looked-for", "sent-again"])
 @pytest.mark.parametrize(
     "place",
     [("liyagent_mark", True), ("liyagent_settle", False), ("liyagent_settle", True)],
