@@ -49,7 +49,7 @@ test-conformance: .venv/.ok-tests ## run the official suite of MCP against /mcp 
 test-browser: .venv/.ok-tests .venv/.ok-browser ## open every page of the console in Chromium (its Debian package must be installed; SHOTS=DIR keeps pictures)
 	@command -v chromium >/dev/null || { echo "chromium is needed: apt-get install chromium" >&2; exit 1; }
 	@# What drives the browser keeps a loop of events in the thread that the tests run in, and no page waits in it.
-	@DJANGO_ALLOW_ASYNC_UNSAFE=1 $(PY) -m pytest tests/browser/console_pages.py tests/browser/playground_page.py tests/browser/routine_pages.py tests/browser/run_timeline.py tests/browser/replay_pages.py tests/browser/tickets_page.py tests/browser/workflow_pages.py $(ARGS)
+	@DJANGO_ALLOW_ASYNC_UNSAFE=1 $(PY) -m pytest tests/browser/console_pages.py tests/browser/handoff_pages.py tests/browser/playground_page.py tests/browser/routine_pages.py tests/browser/run_timeline.py tests/browser/replay_pages.py tests/browser/tickets_page.py tests/browser/workflow_pages.py $(ARGS)
 
 check: .venv/.ok-tests ## lint, format, types, import contracts, missing migrations
 	@echo "ruff check" && $(PY) -m ruff check .

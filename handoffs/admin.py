@@ -154,7 +154,7 @@ class HandoffAdmin(ReadOnlyAdmin):
     @admin.display(description="thread")
     def thread_id(self, first: Version) -> SafeString:
         """Its id, in full."""
-        return format_html('<span class="liy-mono">{}</span>', first.thread)
+        return format_html('<span class="liy-mono liy-whole">{}</span>', first.thread)
 
 
 def address_of(thread: UUID) -> str:

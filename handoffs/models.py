@@ -51,6 +51,7 @@ class Version(models.Model):
 
     class Meta:
         ordering = ("thread", "number")
+        verbose_name = "hand-off"
         default_permissions = ("view",)
         constraints = (
             # Of two that revise one head, one wins (HO-02).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from handoffs.content import Content
+from handoffs.given import DELEGATION
 from handoffs.models import Reading, Version
 from handoffs.read_thread import ThreadTold, VersionTold
 from handoffs.shown import GONE, NOT_FOR_YOU, body_of
@@ -21,6 +23,7 @@ from liyagent.core.tables import cell, visible
 from missions.links import named_mission_link
 
 LONGEST_BODY = 20_000
+LINE_ENDS = re.compile(r"(\s*\n\s*|^\s+|\s+$)")
 # So many readers are named beside a version; all stand in the table below.
 MOST_NAMED = 3
 
@@ -55,7 +58,7 @@ def thread_context(
         "holds": pill("the chain holds", GOOD) if told.chain_holds else pill("does not hold", BAD),
         "problems": [cell(it) for it in told.problems],
         "sides": _sides(pair, with_words=with_words),
-        "is_same": len(pair) == 2 and pair[0] is pair[1],
+        "is_answered": is_answered(pair),
         "numbers": numbers,
         "left": left,
         "right": right,
@@ -64,6 +67,12 @@ def thread_context(
         "has_more_readings": told.has_more_readings,
         "facts": _facts(told),
     }
+
+
+def is_answered(pair: Sequence[VersionTold]) -> bool:
+    """Whether the second of two versions is what came back of a delegation: no change of the task, so nothing is marked."""
+    kinds = {it.content.kind if it.content else "" for it in pair}
+    return kinds == {DELEGATION} and [it.version.number for it in pair] == [1, 2]
 
 
 def verdict_of(told: VersionTold) -> SafeString:
@@ -94,8 +103,9 @@ def _asked(text: str, numbers: Sequence[int], otherwise: int) -> int:
 def _sides(pair: Sequence[VersionTold], *, with_words: bool) -> list[Side]:
     texts = [_text(it, with_words=with_words) for it in pair]
     shown = [text[:LONGEST_BODY] for text, _ in texts]
-    if len(pair) == 2 and all(text for text, _ in texts):
-        pieces = list(marked(*shown))
+    compares = len(pair) == 2 and not is_answered(pair)
+    if compares and all(text for text, _ in texts):
+        pieces = [_on_lines(it) for it in marked(*shown)]
     else:
         pieces = [[Piece(text=it, is_other=False)] if it else [] for it in shown]
     names = [_names(it.content) for it in pair]
@@ -106,7 +116,7 @@ def _sides(pair: Sequence[VersionTold], *, with_words: bool) -> list[Side]:
             at=when(it.version.at),
             author=cell(it.version.author),
             names=[
-                (name, value, len(pair) == 2 and names[0][name] != names[1][name])
+                (name, value, compares and names[0][name] != names[1][name])
                 for name, value in names[at].items()
             ],
             pieces=pieces[at],
@@ -114,6 +124,16 @@ def _sides(pair: Sequence[VersionTold], *, with_words: bool) -> list[Side]:
             more=len(texts[at][0]) - len(shown[at]),
         )
         for at, it in enumerate(pair)
+    ]
+
+
+def _on_lines(pieces: Sequence[Piece]) -> list[Piece]:
+    """The same text, with no line's beginning or end marked where nothing is seen."""
+    return [
+        Piece(text=text, is_other=piece.is_other and not text.isspace())
+        for piece in pieces
+        for text in (LINE_ENDS.split(piece.text) if piece.is_other else [piece.text])
+        if text
     ]
 
 

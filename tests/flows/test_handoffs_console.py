@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from handoffs.note_reading import note_reading
+from handoffs.revise import revise
 from missions.context import Stamp, stamped
 from tests.databases import FreshDatabase
 from tests.flows.test_handoffs_tampered import CHANGES, changed_by_hand
@@ -78,11 +79,20 @@ def test_any_two_versions_are_compared(rita: Client) -> None:
 
 
 def test_who_handed_over_to_whom_is_compared_too(rita: Client) -> None:
+    thread = handed("one").thread
+    revise(thread=thread, expected_version=1, body="one", recipient="ben", actor="olga")
+    shown = page(rita, thread)
+    assert f"<dt>To</dt><dd>{GONE}ann</del>" in shown
+    assert f"<dt>To</dt><dd>{NEW}ben</ins>" in shown
+    assert "<dt>From</dt><dd>agent:triage</dd>" in shown
+
+
+def test_what_came_back_is_shown_beside_the_task_as_no_change_of_it(rita: Client) -> None:
     thread, run = uuid4(), uuid4()
     delegated(thread, run, {"task": "look"}, {"status": "answered", "answer": "full"})
     shown = page(rita, thread)
-    assert f"<dt>From</dt><dd>{GONE}agent:a</del>" in shown
-    assert f"<dt>From</dt><dd>{NEW}agent:b</ins>" in shown
+    assert "What was asked, and what came back" in shown
+    assert (GONE in shown, NEW in shown) == (False, False)
     assert shown.count(f'href="/admin/runs/run/{run}/change/"') == 3
     assert "Delegation from agent:a to agent:b, 2 versions." in shown
 
@@ -180,7 +190,8 @@ def test_a_page_asks_no_more_of_many_threads_and_versions_than_of_few(rita: Clie
     def asked(path: str) -> int:
         with CaptureQueriesContext(connection) as queries:
             assert rita.get(path).status_code == 200
-        return len(queries)
+        # The clock is asked now and then, for ages.
+        return len([it for it in queries if "handoffs_" in it["sql"] or "audit_" in it["sql"]])
 
     few = handed("a", "b")
     handed("c")

@@ -31,8 +31,8 @@ def delegated(
     thread: UUID, run_id: UUID, task: Any, answer: Any = None, *, mission: str = "INC-1"
 ) -> None:
     """Put down what a run handed an agent, and what came back and was read, as runs do."""
-    names = {"thread": thread, "kind": "delegation", "run_id": run_id, "correlation_id": run_id, "mission": mission}  # fmt: skip
-    rides = [ride_of(**names, number=1, sender="agent:a", recipient="agent:b", body=task, author="agent:a")]  # fmt: skip
+    names: dict[str, Any] = {"thread": thread, "kind": "delegation", "run_id": run_id, "correlation_id": run_id, "mission": mission}  # fmt: skip
+    rides: list[dict[str, Any]] = [ride_of(**names, number=1, sender="agent:a", recipient="agent:b", body=task, author="agent:a")]  # fmt: skip
     if answer is not None:
         rides.append(
             ride_of(

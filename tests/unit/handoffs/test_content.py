@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from handoffs.content import (
@@ -40,6 +40,7 @@ def test_a_digest_is_the_plain_sha256_of_canonical_json() -> None:
     assert content.digest() == hashlib.sha256(text.encode()).hexdigest()
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(PLAIN, st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8")))
 def test_the_content_that_is_put_together_is_the_canonical_form(
     body: Any, sender: str, recipient: str
