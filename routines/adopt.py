@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from liyagent.approvals.models import Approval, ApprovalStatus
+from liyagent.approvals.models import Approval
 from liyagent.audit.record import record
 from liyagent.core.canonical import digest
 from liyagent.workflows.models import Workflow
@@ -23,7 +23,7 @@ from routines.refusals import (
     RoutineUnfit,
     RoutineWithheld,
 )
-from routines.request import file_request, workflow_key_of
+from routines.request import file_request, open_request, workflow_key_of
 from routines.tools_seen import changed_tools
 
 # Who asks where the setting does: nobody's request, so that anybody may decide about it.
@@ -57,7 +57,7 @@ def adopt_within(routine_id: UUID, *, actor: str, expected: str = "") -> Filed:
     if expected and expected != routine.digest:
         raise RoutineMoved(f"its digest is {routine.digest} by now", routine=routine.id)
     if routine.state == RoutineState.FILED:
-        return Filed(routine=routine, approval=_open_request(routine), is_new=False)
+        return Filed(routine=routine, approval=_about_it(routine), is_new=False)
     refuse_settled(routine)
     version = check_adoptable(routine)
     requested_by = "" if actor in {ACTOR, SCHEDULE} else actor
@@ -127,12 +127,12 @@ def told_of(routine: Routine) -> dict[str, object]:
 def change_state(routine: Routine, state: RoutineState, **columns: object) -> None:
     """Write where a locked routine stands now, and read it again."""
     rows = Routine.objects.filter(id=routine.id)
-    rows.update(state=state, changed_at=NOW, **columns)  # type: ignore[arg-type]
+    rows.update(state=state, changed_at=NOW, **columns)
     routine.refresh_from_db()
 
 
-def _open_request(routine: Routine) -> Approval:
-    found = Approval.objects.filter(id=routine.approval_id, status=ApprovalStatus.PENDING).first()
+def _about_it(routine: Routine) -> Approval:
+    found = open_request(routine)
     if found is None:
         raise RoutineFiled(f"its request {routine.approval_id} is not open any more", routine=routine.id)  # fmt: skip
     if routine.digest not in found.held_reason:

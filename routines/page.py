@@ -9,7 +9,6 @@ from typing import Any
 
 from django.db.models import OuterRef, Subquery
 
-from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.core.tables import visible
 from liyagent.core.templates import EXPRESSION
 from liyagent.workflows.load import in_order
@@ -18,6 +17,7 @@ from liyagent.workflows.picture import anchor, box_id, picture_of
 from liyagent.workflows.words import steps_in_words
 from routines.changes import MOST_CHANGES, changes_between
 from routines.models import Routine, RoutineState
+from routines.request import open_request
 from routines.standing import standing_of
 from routines.tools_seen import changed_tools
 from routines.wording import KINDS, score_told, standing_told, support_told, tools_told
@@ -142,10 +142,7 @@ def runs_of(routine: Routine) -> tuple[list[tuple[str, bool]], int]:
 
 def request_of(routine: Routine) -> dict[str, Any]:
     """Return the request that is open for it, and whether it is about what the routine is now; `{}` for none."""
-    if routine.state != RoutineState.FILED:
-        return {}
-    rows = Approval.objects.filter(id=routine.approval_id, status=ApprovalStatus.PENDING)
-    found = rows.defer("sealed", "ceiling").first()
+    found = open_request(routine) if routine.state == RoutineState.FILED else None
     return {"approval": found, "is_as_asked": routine.digest in found.held_reason} if found else {}
 
 

@@ -11,7 +11,7 @@ from django.db.models import Value
 
 from liyagent.approvals.digests import digest_of
 from liyagent.approvals.handlers import ROUTINE
-from liyagent.approvals.models import Approval
+from liyagent.approvals.models import Approval, ApprovalStatus
 from liyagent.approvals.words import FORMAT, WORDS
 from liyagent.core.canonical import digest
 from liyagent.core.ids import new_id
@@ -68,6 +68,14 @@ def words_of(routine: Routine, *, version: int) -> dict[str, Any]:
         "runs": routine.runs,
         "tools_seen": routine.tools_seen,
     }
+
+
+def open_request(routine: Routine) -> Approval | None:
+    """Return the request that is open for a routine, None where there is none, without its words."""
+    if routine.approval_id is None:
+        return None
+    rows = Approval.objects.filter(id=routine.approval_id, status=ApprovalStatus.PENDING)
+    return rows.defer("sealed", "ceiling").first()
 
 
 def routine_of(approval: Approval) -> UUID:

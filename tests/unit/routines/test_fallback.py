@@ -34,7 +34,7 @@ TASK = "restart web-9, it hangs"
 def recorded(number: int) -> RecordedRun:
     """A run that looked at a host, restarted it and wrote that down."""
     host, row = f"web-{number}", 4_700 + number
-    made = [
+    made: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         ("look", {"host": host}, {"seen": {"host": host}}),
         ("keyed", {"of": host, "kind": "restart"}, {"id": row}),
         ("blind", {"of": row}, {"id": row + 1}),
@@ -79,7 +79,7 @@ class Careful(ModelClient):
             for name in TOOLS
             if any(f", {name} " in it and " failed: " not in it for it in lines)
         }
-        made = {
+        made: dict[str, dict[str, Any]] = {
             "v/look": {"host": "web-9"},
             "v/keyed": {"of": "web-9", "kind": "restart"},
             "v/blind": {"of": 1},
