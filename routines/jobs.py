@@ -34,7 +34,7 @@ class At:
     looked_at: int = 0
     counted: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
-    named: list[dict[str, str]] = field(default_factory=list)
+    named: dict[str, str] = field(default_factory=dict)
     patterns: int = 0
     compiled: int = 0
     changes: dict[str, int] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class At:
         self.counted += batch.counted
         self.skipped = dict(Counter(self.skipped) + batch.skipped)
         left = MOST_NAMED - len(self.named)
-        self.named += [{"run": str(it.run_id), "reason": it.reason} for it in batch.named[:left]]
+        self.named |= {str(it.run_id): it.reason for it in batch.named[:left]}
         self.after = asdict(batch.place) if batch.place else None
         self.is_scanned = batch.place is None
 
@@ -60,7 +60,7 @@ class At:
             self.new.append(str(offer.routine_id))
 
     def told(self) -> dict[str, Any]:
-        """What came of it so far. `skipped_runs`: by name, those whose record nobody may rely on, at most fifty."""
+        """What came of it so far. `skipped_runs`: those whose record nobody may rely on, by id, at most fifty."""
         return {
             "runs_looked_at": self.looked_at,
             "runs_counted": self.counted,
@@ -155,6 +155,4 @@ def _done(keep: Callable[[], object]) -> None:
     keep()
 
 
-HANDLERS[KIND] = Handler(
-    steps=mine, after_end=after_end, report="admin:routines_routine_changelist"
-)
+HANDLERS[KIND] = Handler(steps=mine, after_end=after_end)
