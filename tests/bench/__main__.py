@@ -1,6 +1,6 @@
 """`python -m tests.bench`: what a step costs, each cell beside its floor in the same run (W1), and W2 to W6.
 
-`--only steps|long|kills|many|idle|sweep|sagas|verify|log|mining` measures one of them, `--profile look|note` shows what a step's time goes to.
+`--only steps|long|kills|many|idle|sweep|sagas|verify|log|mining|replays` measures one of them, `--profile look|note` shows what a step's time goes to.
 Raw lines are kept under `.liyagent/bench`. Exit code 0 unless something could not be measured.
 """
 
@@ -27,6 +27,7 @@ from tests.bench.report import (
     long_table,
     many_table,
     mining_table,
+    replay_table,
     saga_table,
     step_table,
     sweep_table,
@@ -34,7 +35,7 @@ from tests.bench.report import (
 )
 
 ROUNDS = 3
-CELLS = ("steps", "long", "kills", "many", "idle", "sweep", "sagas", "verify", "log", "mining")
+CELLS = ("steps", "long", "kills", "many", "idle", "sweep", "sagas", "verify", "log", "mining", "replays")
 
 
 def main(arguments: list[str]) -> int:
@@ -80,6 +81,7 @@ def _measure(options: argparse.Namespace, *, logs: Path) -> dict[str, Any]:
         "verify": (lambda: _inside("verify", f"--events={options.events}"), verify_table),
         "log": (lambda: _inside("log", f"--events={options.events}"), log_table),
         "mining": (lambda: _inside("mining", f"--events={options.events}"), mining_table),
+        "replays": (lambda: _inside("replays"), replay_table),
     }
     for cell in [options.only] if options.only else CELLS:
         sys.stderr.write(f"measuring {cell}\n")

@@ -29,6 +29,7 @@ from tests.bench.long_run import measure_long_run  # noqa: E402
 from tests.bench.many_runs import measure_many_runs  # noqa: E402
 from tests.bench.mining import RUNS as RUNS_OF_MINING  # noqa: E402
 from tests.bench.mining import measure_mining  # noqa: E402
+from tests.bench.replays import measure_replays  # noqa: E402
 from tests.bench.sagas import measure_sagas  # noqa: E402
 from tests.bench.steps import (  # noqa: E402
     Cell,
@@ -61,7 +62,7 @@ def many_runs() -> list[dict[str, Any]]:
     return [measure_many_runs(count) for count in MANY]
 
 
-OTHERS = {"long": long_runs, "many": many_runs, "sweep": measure_sweep}
+OTHERS = {"long": long_runs, "many": many_runs, "sweep": measure_sweep, "replays": measure_replays}
 # With how many events each is measured, mining with how many runs.
 RECORDS = {
     "verify": (measure_verify, EVENTS),

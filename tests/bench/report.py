@@ -24,6 +24,7 @@ IDLE_MARKS = {0: (3.0, 1.0), 10_000: (4.0, 1.0)}
 # Undos a second, of plain writes a second.
 # A run of many may cost so much more than one of few.
 MOST_GROWTH = 1.15
+MOST_OVER_IDEAL = 1.3
 SAGA_MARKS = (0.5, 1.0)
 SWEEP_MARKS, RENEWAL_MARKS = (50.0, 10.0), (1.0, 0.4)
 # Indexes become deeper, 10,000 rows are looked through where there are as many, and what a page keeps for a while is asked for.
@@ -211,6 +212,21 @@ def mining_table(told: dict[str, Any]) -> str:
             f"{it['runs']:>8}{it['result']['runs_counted']:>9}{it['found']:>8}{it['missed']:>8}{it['invented']:>10}"
             f"{it['seconds']:>9.1f}{it['cpu_s']:>8.1f}{a_run:>10.2f}{it['memory_mb']:>9.0f}{mark}"
         )
+    return "\n".join(lines)
+
+
+def replay_table(told: dict[str, Any]) -> str:
+    """Return how long a cohort took, and what of the real it touched."""
+    times = told["seconds"] / told["ideal_seconds"]
+    is_clean = not told["connections"] and not told["changed_tables"] and told["is_verified"]
+    lines = [
+        f"replays: {told['runs']} recorded runs of {told['calls']} calls, {told['parallel']} at a time, {told['model_seconds']:g} s a model call;"
+        f" ! takes more than {MOST_OVER_IDEAL} times the ideal, or touches what is real",
+        f"{'seconds':>9}{'ideal':>8}{'times':>7}{'whole runs':>12}{'verdict':>9}{'exact':>7}{'tool connections':>18}  changed tables",
+        f"{told['seconds']:>9.1f}{told['ideal_seconds']:>8.1f}{times:>7.2f}{told['whole_runs_seconds']:>12.0f}{told['verdict']:>9}"
+        f"{told['served']['exact']:>7}{told['connections']:>18}  {', '.join(told['changed_tables']) or 'none'}"
+        f"{'' if is_clean and times <= MOST_OVER_IDEAL else ' !'}",
+    ]
     return "\n".join(lines)
 
 

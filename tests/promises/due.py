@@ -149,6 +149,24 @@ DUE = {
         text="A delegation is a thread of the task and what came back; what a failed run left is a snapshot that its request and saga name; words only of what is recorded in full.",
     ),
     "HO-04": Due(text="Each hand-off is an event of its run and a row of the audit log."),
+    "RP-01": Due(
+        text="An agent's recent runs, or those named, are replayed under another model; what cannot be is listed with the reason.",
+    ),
+    "RP-02": Due(
+        text="Each task goes through the agent as it stands: its guardrails, policies, caps and hooks.",
+    ),
+    "RP-03": Due(
+        text="Calls are answered from the record: by the same call, else the next unused of that tool, else told that there is none.",
+    ),
+    "RP-04": Due(
+        text="Nothing of a replay is real: no server, approval, undo or event; remote agents and own state are refused.",
+    ),
+    "RP-05": Due(
+        text="Each run is compared with its replay; what answered and fails now is a regression; the cohort comes to the worst.",
+    ),
+    "RP-06": Due(
+        text="Cohort replays are kept, listed and audited, for who may operate agents and read words.",
+    ),
     "RT-01": Due(
         text="Each day and when asked, recent runs that answered with every call done are grouped by their tools, and groups compiled.",
     ),
