@@ -94,6 +94,7 @@ class _Told:
     calls: dict[tuple[int, int], RecordedCall] = field(default_factory=dict)
     ended: Mapping[str, Any] | None = None
     answer: str = ""
+    # When the last commit was made, and the one before it; at first, when the run began.
     _at: datetime | None = None
     _before: datetime | None = None
     _busy_ms: int = 0
@@ -161,7 +162,8 @@ def _words(row: EventRow, content: Mapping[str, Any], name: str) -> Any:
 def _read(run: Run) -> _Told:
     """Judge the run's chain and take what it tells of this run, of one moment. Raises `NotReplayable`."""
     chain = run.correlation_id
-    told = _Told()
+    # A start is told with the first step. One that was taken again began with its row, give or take its wait in the queue.
+    told = _Told(_at=run.taken_at if run.attempt == 1 else run.created_at)
     missing: NotReplayable | None = None
     with one_moment():
         judge = Judge(
