@@ -27,13 +27,18 @@ ROUNDS = "SELECT id, loop FROM runs_run WHERE correlation_id = %s AND loop LIKE 
 APPROVALS = "SELECT id, kind, status FROM approvals_approval WHERE correlation_id = %s"
 AUDITED = """
     SELECT action, detail->>'order' AS "order", detail->>'outcome' AS outcome, count(*) AS times
-    FROM audit_auditrow WHERE correlation_id = %s AND action LIKE 'saga.%%' GROUP BY 1, 2, 3
+    FROM audit_auditrow WHERE correlation_id = %s AND (action LIKE 'saga.%%' OR action = 'agent.handoff') GROUP BY 1, 2, 3
+"""
+# What was handed over, as its saga and its request name it (HO-03).
+HANDED = """
+    SELECT v.number FROM handoffs_version v JOIN sagas_saga s ON s.handoff_digest = v.digest
+        JOIN approvals_approval a ON a.run_id = s.id AND a.handoff_digest = v.digest WHERE s.id = %s
 """
 TOLD = """
     SELECT kind, run_id, content::jsonb->>'step' AS step, content::jsonb->>'index' AS index,
         content::jsonb->>'name' AS name, content::jsonb->>'fate' AS fate, content::jsonb->>'order' AS "order", count(*) AS times
     FROM events_runevent WHERE correlation_id = %s AND kind IN ('run.started', 'step', 'tool.call', 'run.ended',
-        'workflow.started', 'workflow.step', 'workflow.ended', 'saga.registered', 'saga.undone', 'saga.ended', 'saga.handoff')
+        'workflow.started', 'workflow.step', 'workflow.ended', 'saga.registered', 'saga.undone', 'saga.ended', 'saga.handoff', 'handoff')
     GROUP BY 1, 2, 3, 4, 5, 6, 7 HAVING count(*) > 1
 """
 ROOT_ENDS = {"workflow": "workflow.step", "map": "cap.steps"}
@@ -251,6 +256,8 @@ def _told(ground: Ground, root: UUID, facts: Facts) -> list[str]:
         broken.append(
             f"hand-off: {len(approvals)} requests: {[(it['kind'], it['status']) for it in approvals]}"
         )
+    handed = [it["number"] for it in ground.watch.rows(HANDED, [root])]
+    broken += [] if handed == [1] else [f"hand-off: saga and request name versions {handed}"]
     rows = ground.watch.rows(AUDITED, [root])
     told: Counter[str] = Counter()
     for it in rows:
@@ -262,6 +269,7 @@ def _told(ground: Ground, root: UUID, facts: Facts) -> list[str]:
         "saga.registered": (told["saga.registered"], len(facts.undos)),
         "saga.compensating": (told["saga.compensating"], len(facts.rounds)),
         "saga.handoff": (told["saga.handoff"], 1),
+        "agent.handoff": (told["agent.handoff"], 1),
         "saga.compensation": (done, sum(it["fate"] == "done" for it in facts.undos)),
         "saga.compensated": (told["saga.compensated"], int(saga is not None and saga["status"] == "compensated")),
     }  # fmt: skip
