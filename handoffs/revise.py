@@ -11,7 +11,7 @@ from events.keys import checking_keys
 from handoffs.content import Content
 from handoffs.errors import BadHandoff, NotVerified, StaleVersion, StillWritten, ThreadFull
 from handoffs.given import DELEGATION, checked_body, checked_content, refuse_kinds_of_runs
-from handoffs.heads import MOST_VERSIONS, head_of
+from handoffs.heads import MOST_REVISED, head_of
 from handoffs.judge import flaw_of_content, flaw_of_version, versions_to_judge
 from handoffs.models import Version
 from handoffs.open_thread import Written
@@ -71,7 +71,7 @@ def _check(head: Version, before: Content, content: Content) -> None:
         raise StillWritten(thread=head.thread)
     if content.digest() == head.snapshot_id:
         raise BadHandoff(path="body", why=f"version {head.number} says this already")
-    if head.number >= MOST_VERSIONS:
+    if head.number >= MOST_REVISED:
         raise ThreadFull(f"this thread has {head.number} versions, and takes no more; open another")
 
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from handoffs.content import MOST_BYTES
-from handoffs.heads import MOST_VERSIONS
+from handoffs.heads import MOST_REVISED
 from handoffs.models import Reading, Snapshot, Version
 from liyagent.audit.models import AuditRow
 from tests.databases import FreshDatabase
@@ -271,12 +271,12 @@ def test_who_read_which_is_told(olga: Api) -> None:
 
 def test_a_thread_takes_so_many_versions_and_no_more(olga: Api) -> None:
     thread = opened(olga, body=0)["thread"]
-    for number in range(1, MOST_VERSIONS):
+    for number in range(1, MOST_REVISED):
         assert revised(olga, thread, number, number).status == 201
-    full = revised(olga, thread, MOST_VERSIONS, "x")
+    full = revised(olga, thread, MOST_REVISED, "x")
     assert (full.status, full.data["code"]) == (409, "handoff.full")
     shown = olga.get(f"{ALL}/{thread}").data
-    assert (shown["chain_holds"], len(shown["versions"])) == (True, MOST_VERSIONS)
+    assert (shown["chain_holds"], len(shown["versions"])) == (True, MOST_REVISED)
 
 
 def test_bodies_that_are_too_long_for_one_answer_are_read_one_by_one(olga: Api) -> None:

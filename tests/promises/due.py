@@ -145,10 +145,19 @@ DUE = {
     "MI-07": Due(
         text="A row's mission is that of the work; no key of a detail sets or changes it."
     ),
+    "HO-01": Due(
+        text="What is handed over is stored under the SHA-256 of its content and hashed again on each read; a changed row shows.",
+    ),
+    "HO-02": Due(
+        text="The database refuses to change or delete it; a change is a version after the newest, and of two at once one wins.",
+    ),
     "HO-03": Due(
         text="A delegation is a thread of the task and what came back; what a failed run left is a snapshot that its request and saga name; words only of what is recorded in full.",
     ),
     "HO-04": Due(text="Each hand-off is an event of its run and a row of the audit log."),
+    "HO-05": Due(
+        text="Hand-offs are opened, revised, listed and read over the API: every version verified, and whether the chain holds.",
+    ),
     "RP-01": Due(
         text="An agent's recent runs, or those named, are replayed under another model; what cannot be is listed with the reason.",
     ),
