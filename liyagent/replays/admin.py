@@ -89,7 +89,7 @@ class CohortReplayAdmin(ReadOnlyAdmin):
             return queryset, False
         cohort = as_uuid(term)
         if cohort is not None:
-            return queryset.filter(id=cohort), False
+            return queryset.filter(Q(id=cohort) | Q(mission=term)), False
         newest = CohortReplay.objects.order_by("-created_at", "-id").values_list("id", flat=True)
         found = list(newest.filter(agent_key=term)[:MOST_FOUND] or newest.filter(mission=term)[:MOST_FOUND])  # fmt: skip
         return queryset.filter(id__in=found), False
