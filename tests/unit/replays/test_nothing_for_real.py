@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -152,6 +153,17 @@ def test_a_replay_asks_the_hot_path_for_nothing_and_opens_no_session(
     # Rights are read once for each configuration; nothing else is asked of the database.
     assert all("runs_" not in it["sql"] and it["sql"].startswith("SELECT") for it in asked)
     assert len(asked) <= 8
+
+
+@pytest.mark.promise("RP-04")
+def test_a_replay_that_takes_too_long_asks_no_table_for_whom_it_waited(
+    replays: Replays, everything: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ModelServer([replace(SAME[0], delay_seconds=1.1)]) as server:
+        agent = replays.agent(server.base_url, max_seconds=1)
+        monkeypatch.setattr(hot, "hot_pool", lambda: pytest.fail("the tables of runs were asked"))
+        found = replay_run(everything, agent, strict=False, is_unwanted=never, budget=Budget())
+    assert (found.status, found.error) == ("failed", "cap.seconds")
 
 
 @pytest.mark.promise("RP-04")
