@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.guards.guard import Guard
+from tests.guards.mining import MINING_GUARDS
 from tests.guards.training import TRAINING
 
 ROOM, SOURCES = "liyagent/jobs/", "liyagent/jobs/sources/"
@@ -97,4 +98,5 @@ JOBS: tuple[Guard, ...] = (
         tests=(f"{SEARCH}test_an_agent_sees_the_sources_that_name_it_alone",),
     ),
     *TRAINING,
+    *MINING_GUARDS,
 )

@@ -125,7 +125,7 @@ def test_what_is_adopted_is_left_alone_and_what_waits_moves_on(mine: Mine, state
     assert (after.digest != before.digest) is (state != "adopted")
 
 
-@pytest.mark.parametrize("change", [{"state": "dismissed"}, {"state": "adopted"}, {"digest": "0" * 64}, {"as_parameters": [{"place": "/s2/queue", "name": "queue"}]}])  # fmt: skip
+@pytest.mark.parametrize("change", [{"state": "dismissed"}, {"state": "adopted"}, {"digest": "0" * 64}, {"as_parameters": [{"place": "/s2/queue", "name": "queue"}]}], ids=["dismissed", "adopted", "moved", "made a parameter"])  # fmt: skip
 def test_a_person_who_was_quicker_than_the_mining_wins(
     mine: Mine, change: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
