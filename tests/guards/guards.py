@@ -10,6 +10,7 @@ from tests.guards.ahead import AHEAD
 from tests.guards.alone import ALONE
 from tests.guards.approvals import APPROVALS
 from tests.guards.audit import AUDIT_GUARDS
+from tests.guards.cohorts import COHORT_GUARDS
 from tests.guards.cron import CRON
 from tests.guards.delegation import DELEGATION
 from tests.guards.deliveries import DELIVERY_GUARDS
@@ -18,6 +19,7 @@ from tests.guards.engine import ENGINE_GUARDS
 from tests.guards.filing import FILING
 from tests.guards.guard import Guard
 from tests.guards.handing import HANDING_GUARDS
+from tests.guards.handoffs import HANDOFF_GUARDS
 from tests.guards.jobs import JOBS
 from tests.guards.judging import JUDGING
 from tests.guards.keeping import KEEPING
@@ -90,6 +92,7 @@ GUARDS: tuple[Guard, ...] = (
     *ALONE,
     *DELEGATION,
     *DELIVERY_GUARDS,
+    *HANDOFF_GUARDS,
     *PEOPLE,
     *RUN_PAGE_GUARDS,
     *RECORD,
@@ -494,4 +497,5 @@ END $$;
     *WORKFLOW_DEFINITIONS,
     *ENGINE_GUARDS,
     *HANDING_GUARDS,
+    *COHORT_GUARDS,
 )
