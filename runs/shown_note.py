@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
+from uuid import UUID
+
+from django.urls import reverse
 
 from events.content import some_text, whole_number
 from events.kinds import KINDS
@@ -72,7 +75,7 @@ HANDED: Mapping[tuple[str, bool], str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownNote:
-    """One event of a run beside its steps and calls."""
+    """One event of a run beside its steps and calls; `leads_to` is the page that shows what it tells of, "" for none."""
 
     form: ClassVar[str] = "note"
     number: int
@@ -82,6 +85,7 @@ class ShownNote:
     icon: str
     tone: str
     facts: Mapping[str, str]
+    leads_to: str = ""
 
 
 def note_of(told: Told, *, with_words: bool) -> ShownNote:
@@ -100,6 +104,7 @@ def note_of(told: Told, *, with_words: bool) -> ShownNote:
             for name, value in _in_order(told.kind, content)
             if name not in IN_TITLE.get(told.kind, NOT_SHOWN) and value not in ("", None)
         },
+        leads_to=_thread_page(content) if told.kind == "handoff" else "",
     )
 
 
@@ -133,6 +138,14 @@ def title_of(kind: str, content: Mapping[str, Any]) -> str:
     if kind == "saga.registered" and content.get("missing"):
         return f"{title}, and cannot be made: its arguments are missing"
     return title
+
+
+def _thread_page(content: Mapping[str, Any]) -> str:
+    try:
+        thread = UUID(some_text(content.get("thread")))
+    except ValueError:
+        return ""
+    return reverse("admin:handoffs_version_change", args=[thread])
 
 
 def _in_order(kind: str, content: Mapping[str, Any]) -> list[tuple[str, Any]]:

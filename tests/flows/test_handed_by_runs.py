@@ -74,7 +74,7 @@ def test_a_run_s_page_tells_of_what_it_handed_over_and_read(handed: Run, viewer:
     of_parent = page_of(viewer, handed.id)
     assert "It handed this over: version 1 of a thread" in of_parent
     assert "It read what came back: version 2 of a thread" in of_parent
-    assert the_thread(handed) in of_parent
+    assert f'href="/admin/handoffs/version/{the_thread(handed)}/change/"' in of_parent
     assert "digest of what was handed over" in of_parent
     of_child = page_of(viewer, child_of(handed).id)
     assert "It read what it was handed: version 1 of a thread" in of_child
@@ -101,5 +101,9 @@ def test_a_saga_and_its_request_name_what_was_handed_over(stubborn: World, rita:
     assert (reading["reader"], reading["version"], reading["run_id"]) == ("kim", 1, None)
     pages = Client()
     pages.force_login(User.objects.create_superuser("root"))
+    saga_page = pages.get(f"/admin/sagas/saga/{run.id}/change/").content.decode()
+    thread_page = f"/admin/handoffs/version/{saga['filed']['thread']}/change/"
+    assert f'href="{thread_page}"' in saga_page
+    assert pages.get(thread_page).status_code == 200
     for path in (f"sagas/saga/{run.id}", f"approvals/approval/{request.id}"):
         assert version["digest"] in pages.get(f"/admin/{path}/change/").content.decode()
