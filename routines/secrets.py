@@ -142,5 +142,5 @@ def _has_token(text: str) -> bool:
 
 
 def _digits(value: float) -> str:
-    is_whole = isinstance(value, float) and value.is_integer()
+    is_whole = not isinstance(value, int) and value.is_integer()
     return str(int(value)) if is_whole else str(value)

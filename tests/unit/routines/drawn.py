@@ -26,7 +26,7 @@ NAMES = (
     "task", "😀", "password", "state",
 )  # fmt: skip
 # What the database keeps has neither U+0000 nor half a pair.
-LETTERS = st.characters(exclude_categories=("Cs",), exclude_characters="\x00")
+LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
 SCALARS = st.one_of(
     st.sampled_from((None, True, False, 0, 1, 2, -1, 1.0, 5, 5.0, -0.0, 0.5, "1", "true", 7, 12, 2**53 + 1, 10**30, 1e21, 1e300, 1e-7)),
     st.sampled_from(TRICKY),
@@ -36,7 +36,7 @@ SCALARS = st.one_of(
     st.sampled_from(("INC-1001", "INC-1002", "payments", "open", "mail-eu")),
 )  # fmt: skip
 # Each of a row equals another in Python, or is read as it somewhere.
-ALIKE = (
+ALIKE: tuple[tuple[Any, ...], ...] = (
     (1, True, "1", 1.0, "true"), (0, False, -0.0, "0", ""), ([], {}, None, "[]", "null"), (1e21, 10**21, "1e21"), (2**53, 2.0**53),
     ([1], [True], ["1"], {"0": 1}), ("a", "A", ["a"], {"a": "a"}),
 )  # fmt: skip

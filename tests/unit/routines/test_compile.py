@@ -202,7 +202,6 @@ def test_literals_that_look_like_templates_come_out_as_themselves() -> None:
     assert next(it.why for it in odd.origins if it.place == "/s1/a") == TEMPLATE
 
 
-@pytest.mark.promise("RT-04")
 def test_a_person_makes_a_literal_a_parameter_and_names_it() -> None:
     runs = [run(it, ("a/one", {"region": "eu", "zone": "eu", "f": {"a/b~c": "x", "d": 1}}, 0)) for it in range(3)]  # fmt: skip
     before = compiled(runs)

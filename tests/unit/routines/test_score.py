@@ -74,7 +74,8 @@ def test_no_value_of_a_run_is_told_nor_a_name_that_is_personal() -> None:
     held = json.dumps(score(DEFINITION, [later]).plain())
     assert "hunter2" not in held
     assert "anna" not in held
-    later = run(4, **{"anna@example.com": 1})
+    more: dict[str, Any] = {"anna@example.com": 1}
+    later = run(4, **more)
     assert told(later) == [("r4", "s2", "$", "another value")]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from typing import Any
 
 import pytest
@@ -64,6 +65,13 @@ def test_other_names_do_not(name: str) -> None:
     assert not is_sensitive_name(name)
 
 
+@pytest.mark.parametrize("text", ["-----BEGIN ", "a:b ", "--token ", "password ", "x@", "=", "A1" * 7 + " ", "{{", "1-", "eyJ", "/:@", "Cookie"])  # fmt: skip
+def test_a_long_text_is_looked_through_in_bounded_time(text: str) -> None:
+    began = time.thread_time()
+    Looking().is_sensitive((text * 65_536)[:65_536])
+    assert time.thread_time() - began < 5
+
+
 def runs_with(args: Any, *, output: Any = None, task: str = "do it") -> list[RecordedRun]:
     """Three runs that all pass the same."""
     call = RecordedCall(server="desk", tool="note", args=args, output=output)
@@ -115,11 +123,11 @@ def test_no_secret_is_found_in_anything_that_a_routine_holds(data: st.DataObject
 def test_a_secret_that_looks_like_nothing_is_known_by_its_name(
     secret: str, name: str, where: int
 ) -> None:
-    args: dict[str, Any] = [
+    rows: list[dict[str, Any]] = [
         {name: secret}, {"headers": {name: secret}}, {"headers": [{"name": name, "value": secret}]}, {"argv": [name, secret]},
         {name: {"value": [secret]}}, {name: [{"a": {"b": secret}}], "c": 1}, {"list": [[{"key": name, "is": {"value": secret}}]]},
-    ][where]  # fmt: skip
-    runs = runs_with(args)
+    ]  # fmt: skip
+    runs = runs_with(rows[where])
     compiled = compile_routine(runs, agent="desk")
     assert secret not in all_of(compiled)
     as_it_is(compiled, runs)

@@ -119,5 +119,5 @@ def test_names_are_made_of_words_and_become_names_of_parameters() -> None:
     assert [*map(slug_of, ("X-Api-Key", "größe", "2nd", "😀", "a.b c", "é" * 99))] == [
         "X_Api_Key", "groe", "_2nd", "", "a_b_c", "e" * 32,
     ]  # fmt: skip
-    types = (1, 5.0, 0.5, True, None, "", [], {})
+    types: tuple[Any, ...] = (1, 5.0, 0.5, True, None, "", [], {})
     assert [*map(type_of, types)] == ["integer", "integer", "number", "boolean", "null", "string", "array", "object"]  # fmt: skip
