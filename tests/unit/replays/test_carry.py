@@ -299,6 +299,28 @@ def test_whoever_takes_over_from_a_dead_process_replays_what_has_no_result(cohor
     assert asked_of(cohorts)[-1] == 1
 
 
+def test_a_run_that_ends_its_processes_ends_the_cohort_and_not_all_of_them(cohorts: Cohorts, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    """As where it takes all memory: the third loss at one place is the last."""
+    cohorts.record(1)
+    replay = cohorts.ask()
+
+    def keep(run: carry.Carrying, *_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(carry.Carrying, "_keep", keep)
+        for _ in range(3):
+            with pytest.raises(Killed):
+                cohorts.work()
+            assert OWN.holder is not None
+            end_holder(OWN.holder)
+        cohorts.work()
+    replay.refresh_from_db()
+    assert (replay.status, replay.verdict) == ("failed", "")
+    assert "its process was lost 3 times at the same step" in replay.reason
+    assert asked_of(cohorts)[-1] == 1
+
+
 def test_an_agent_that_was_saved_meanwhile_is_not_judged_by_a_mixture(cohorts: Cohorts) -> None:
     cohorts.record()
     replay = cohorts.ask()
