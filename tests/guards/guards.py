@@ -6,6 +6,7 @@ A diff's `search` must stand exactly once in its file; where the code moved on, 
 from __future__ import annotations
 
 from tests.guards.a2a import A2A
+from tests.guards.adopting import ADOPTING_GUARDS
 from tests.guards.ahead import AHEAD
 from tests.guards.alone import ALONE
 from tests.guards.approvals import APPROVALS
@@ -32,6 +33,7 @@ from tests.guards.notices import NOTICE_GUARDS
 from tests.guards.outside import OUTSIDE
 from tests.guards.people import PEOPLE
 from tests.guards.record import RECORD
+from tests.guards.replays import REPLAY_GUARDS
 from tests.guards.roles import ROLE_GUARDS
 from tests.guards.roots import ROOT_GUARDS
 from tests.guards.run_page import RUN_PAGE_GUARDS
@@ -89,6 +91,7 @@ def _fence(writer: str, before: str) -> tuple[Guard, Guard]:
 
 
 GUARDS: tuple[Guard, ...] = (
+    *ADOPTING_GUARDS,
     *ALONE,
     *DELEGATION,
     *DELIVERY_GUARDS,
@@ -498,4 +501,5 @@ END $$;
     *ENGINE_GUARDS,
     *HANDING_GUARDS,
     *COHORT_GUARDS,
+    *REPLAY_GUARDS,
 )

@@ -57,8 +57,8 @@ JUDGING: tuple[Guard, ...] = (
     Guard(
         name="each call of a step is judged by what stands when it is made",
         file=ATTEMPT,
-        search="            return\n        call = self._as_it_stands(call, agent)\n        if not agent.hooks:\n",
-        replace="            return\n        if not agent.hooks:\n",
+        search="        call = self._as_it_stands(call, agent)\n        if not agent.hooks:\n",
+        replace="        if not agent.hooks:\n",
         tests=(
             f"{CARRYING}test_masked_calls.py::test_a_right_taken_from_a_living_run_acts_on_its_next_read",
         ),
