@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, Q, Subquery
 
 from liyagent.core.tables import visible
 from liyagent.core.templates import EXPRESSION
@@ -25,6 +25,8 @@ from runs.models import ROOT_LOOP, Run
 
 MOST_RUNS = 50
 MOST_RECENT = 20
+# Runs below one that asked no model, as in `routines.standing`.
+NO_MODEL = Q(loop__startswith="undo:") | Q(loop__startswith="approved:") | Q(loop="handoff")
 MOST_ORIGINS = 200
 MOST_MISMATCHES = 20
 LONGEST_VALUE = 200
@@ -101,7 +103,9 @@ def recent_runs(routine: Routine) -> list[dict[str, Any]]:
     if not routine.workflow_key or routine.adopted_at is None:
         return []
     of_it = Run.objects.filter(workflow=routine.workflow_key, loop=ROOT_LOOP, created_at__gte=routine.adopted_at)  # fmt: skip
-    child = Run.objects.filter(parent_id=OuterRef("id"), agent_key=OuterRef("agent_key"), workflow="").order_by("id")  # fmt: skip
+    family = Run.objects.filter(correlation_id=OuterRef("correlation_id"), parent_id=OuterRef("id"))
+    asked = family.filter(agent_key=OuterRef("agent_key"), workflow="").exclude(NO_MODEL)
+    child = asked.order_by("id")
     newest = of_it.order_by("-created_at", "-id").annotate(asked=Subquery(child.values("id")[:1]))
     return list(newest.values("id", "status", "created_at", "asked")[:MOST_RECENT])
 

@@ -11,10 +11,13 @@ from routines.models import Routine
 
 # Of so many of its newest runs since it was adopted.
 MOST_RUNS = 1_000
-# What a person was waited for is no time that a run took; nor is it comparable with the runs before, none of which waited.
+# Children are found in their family: no index leads from a parent to them. Those that undo, make what was approved or file a
+# ticket asked no model. What a person was waited for is no time that a run took; nor is it comparable with the runs before, none of which waited.
 RUNS = """
 SELECT t.status, t.ended_at IS NOT NULL, EXISTS (
-        SELECT FROM runs_run c WHERE c.parent_id = t.id AND c.agent_key = t.agent_key AND c.workflow = ''),
+        SELECT FROM runs_run c WHERE c.correlation_id = t.correlation_id AND c.parent_id = t.id
+            AND c.agent_key = t.agent_key AND c.workflow = '' AND c.loop NOT LIKE 'undo:%%' AND c.loop NOT LIKE 'approved:%%'
+            AND c.loop <> 'handoff'),
     CASE WHEN EXISTS (SELECT FROM approvals_approval a WHERE a.run_id = t.id) THEN NULL
         ELSE extract(epoch FROM t.ended_at - COALESCE(t.taken_at, t.created_at))::float8 END,
     (SELECT sum(f.input_tokens + f.output_tokens)::bigint FROM runs_run f WHERE f.correlation_id = t.correlation_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import psycopg
 import pytest
 from pytest_django import Settings
 
@@ -12,7 +13,8 @@ from liyagent.core.ids import new_id
 from liyagent.workflows.models import Workflow
 from routines.adopt import adopt_routine
 from routines.models import Routine
-from routines.standing import standing_of
+from routines.page import recent_runs
+from routines.standing import MOST_RUNS, RUNS, standing_of
 from routines.suspend import suspend_if_it_falls_back
 from runs.models import Run
 from tests.unit.routines.stored import store
@@ -83,6 +85,31 @@ def test_one_that_was_never_adopted_has_no_standing_and_one_without_runs_an_empt
     standing = standing_of(adopted(world))
     assert standing is not None
     assert (standing.runs, standing.rate, standing.seconds_saved) == (0, None, None)
+
+
+@pytest.mark.parametrize("loop", ["undo:1", "approved:018f0000", "handoff"])
+def test_what_undoes_makes_what_was_approved_or_files_a_ticket_is_no_fallback(world: World, loop: str) -> None:  # fmt: skip
+    routine = adopted(world)
+    run = goes(world, routine, status="failed")
+    a_run(world, parent_id=run.id, correlation_id=run.id, loop=loop)
+    standing = standing_of(routine)
+    assert standing is not None
+    assert (standing.ended, standing.fell_back) == (1, 0)
+    assert [it["asked"] for it in recent_runs(routine)] == [None]
+    goes(world, routine, asks=True)
+    assert [it["asked"] is None for it in recent_runs(routine)] == [False, True]
+
+
+def test_of_a_million_runs_its_own_are_looked_at_by_an_index(world: World) -> None:
+    routine = adopted(world)
+    goes(world, routine, asks=True)
+    with psycopg.connect(world.url) as asked:
+        asked.execute("SET enable_seqscan = off")
+        given = (routine.workflow_key, routine.adopted_at, MOST_RUNS)
+        plan = "\n".join(row[0] for row in asked.execute(f"EXPLAIN {RUNS}", given))  # type: ignore[arg-type,unused-ignore]
+    assert "Seq Scan" not in plan
+    assert "runs_of_workflow" in plan
+    assert "Index Cond: (correlation_id = runs_run.correlation_id)" in plan.replace("t.corr", "runs_run.corr")  # fmt: skip
 
 
 def test_runs_from_before_it_was_adopted_again_do_not_count(world: World) -> None:
