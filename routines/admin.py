@@ -269,7 +269,7 @@ class RoutineAdmin(ReadOnlyAdmin):
         kept = ""
         if routine.withheld:
             kept = pill("not offered", BAD)
-        elif routine.changed:  # type: ignore[attr-defined]
+        elif routine.state != RoutineState.DISMISSED and routine.changed:  # type: ignore[attr-defined]
             kept = pill("stale: a tool changed", BAD)
         return format_html("{} {}", wording.state_of(routine), kept)
 

@@ -55,7 +55,7 @@ def score_told(score: Mapping[str, Any]) -> tuple[str, str]:
     runs, matched = score.get("runs", 0), score.get("runs_matched", 0)
     if not runs:
         return "", QUIET
-    told = f"{matched} of {plural(runs, 'run')} made alike"
+    told = f"{matched} of {plural(runs, 'run')} the same on paper"
     return told, GOOD if matched == runs else BAD if matched * 2 < runs else WARN
 
 

@@ -97,7 +97,7 @@ def test_hostile_values_are_written_out(world: World) -> None:
     raw = root.get(at(routine)).content.decode()
     assert HOSTILE not in raw
     assert "\u202e" not in raw
-    assert "0 of 1 run made alike" in unescape(raw)
+    assert "0 of 1 run the same on paper" in unescape(raw)
 
 
 def test_what_hinders_its_adoption_is_said_on_its_page(world: World) -> None:
