@@ -15,8 +15,8 @@ from routines.recorded import RecordedRun
 from routines.score import score
 from tests.unit.routines.drawn import as_the_database_keeps, carried_out, given_by, patterns
 
-# More of them: LIYAGENT_ROUTINE_TABLES=20000.
-TABLES = int(os.environ.get("LIYAGENT_ROUTINE_TABLES", "150"))
+# More of them: ROUTINE_TABLES=20000.
+TABLES = int(os.environ.get("ROUTINE_TABLES", "150"))
 many = settings(
     max_examples=TABLES,
     deadline=None,

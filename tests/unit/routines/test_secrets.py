@@ -20,7 +20,7 @@ from routines.score import score
 from routines.secrets import Looking, is_sensitive_name
 from tests.unit.routines.drawn import KEYS, SCALARS, all_of, carried_out
 
-TABLES = int(os.environ.get("LIYAGENT_ROUTINE_TABLES", "150"))
+TABLES = int(os.environ.get("ROUTINE_TABLES", "150"))
 SECRETS = (
     "sk-proj-a8f5f167f44f4964e6c998dee827110c", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "glpat-a1B2c3D4e5F6g7H8i9J0",
     "xoxb-123456789012-abcdefGHIJ", "AKIAIOSFODNN7EXAMPLE", "k-live-7731abcd", "anna.schmidt@example.com", "+49 30 12345678",
