@@ -52,6 +52,9 @@ def measure_mining(runs: int) -> dict[str, Any]:
             cursor.execute("ANALYZE runs_run, events_runevent, events_eventhead")
         measured = _in_a_process(agent)
         told.append({"runs": size, "filled_s": filled, **measured, **_found(agent, size)})
+    # Once more behind all the others: what else the machine did meanwhile is in both.
+    again = _in_a_process(f"mined-{sizes[0]}")
+    told[0] |= {name: (told[0][name] + again[name]) / 2 for name in ("seconds", "cpu_s")}
     return {"patterns": PATTERNS, "calls": CALLS, "sizes": told}
 
 
