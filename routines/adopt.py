@@ -26,8 +26,8 @@ from routines.refusals import (
 from routines.request import file_request, open_request, workflow_key_of
 from routines.tools_seen import changed_tools
 
-# Who asks where the setting does: nobody's request, so that anybody may decide about it.
-ACTOR, SCHEDULE = "liyagent", "schedule"
+# Who asks where the setting does, which is nobody's request: anybody may decide about it; and who suspends.
+ACTOR = "liyagent"
 MOST_NAMED = 5
 
 
@@ -48,11 +48,10 @@ def adopt_routine(*, routine_id: UUID, actor: str, digest: str = "") -> Filed:
     open request is about what the routine was before.
     """
     with transaction.atomic(durable=True):
-        return adopt_within(routine_id, actor=actor, expected=digest)
+        return _adopt(routine_id, actor=actor, expected=digest)
 
 
-def adopt_within(routine_id: UUID, *, actor: str, expected: str = "") -> Filed:
-    """As `adopt_routine`, in the caller's transaction."""
+def _adopt(routine_id: UUID, *, actor: str, expected: str) -> Filed:
     routine = lock_routine(routine_id)
     if expected and expected != routine.digest:
         raise RoutineMoved(f"its digest is {routine.digest} by now", routine=routine.id)
@@ -60,7 +59,7 @@ def adopt_within(routine_id: UUID, *, actor: str, expected: str = "") -> Filed:
         return Filed(routine=routine, approval=_about_it(routine), is_new=False)
     refuse_settled(routine)
     version = check_adoptable(routine)
-    requested_by = "" if actor in {ACTOR, SCHEDULE} else actor
+    requested_by = "" if actor == ACTOR else actor
     approval = file_request(routine, version=version, actor=actor, requested_by=requested_by)
     change_state(routine, RoutineState.FILED, approval_id=approval.id)
     record(

@@ -20,7 +20,7 @@ from liyagent.core.errors import LiyagentError
 from liyagent.gateway.models import Tool
 from liyagent.workflows.models import Workflow
 from liyagent.workflows.save import save_workflow
-from routines.adopt import adopt_routine
+from routines.adopt import ACTOR, adopt_routine
 from routines.errors import RoutineUnknown
 from routines.models import Routine, RoutineState
 from routines.refusals import (
@@ -187,10 +187,10 @@ def test_nobody_approves_what_they_asked_for_themselves(world: World) -> None:
 
 
 @pytest.mark.promise("RT-07")
-@pytest.mark.parametrize("actor", ["liyagent", "schedule"])
-def test_what_the_setting_files_is_nobody_s_request(world: World, actor: str) -> None:
+def test_what_the_setting_files_is_nobody_s_request(world: World) -> None:
+    """Whoever had the runs mined did not ask for the adoption, and may decide about it."""
     routine = store()
-    approval = adopt_routine(routine_id=routine.id, actor=actor).approval
+    approval = adopt_routine(routine_id=routine.id, actor=ACTOR).approval
     assert approval.requested_by == ""
     approve(approval, by="anna")
     assert now(routine).state == "adopted"
