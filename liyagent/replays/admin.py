@@ -244,6 +244,8 @@ class CohortReplayAdmin(ReadOnlyAdmin):
 
 def _request_id(cohort: CohortReplay) -> str:
     """The id that stands in for a mission where nobody named one."""
+    if cohort.job_id is None:
+        return ""
     asked = Job.objects.filter(id=cohort.job_id).values_list("request_id", flat=True)
     return asked.first() or ""
 
