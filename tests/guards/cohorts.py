@@ -77,7 +77,7 @@ COHORT_GUARDS: tuple[Guard, ...] = (
         replace='    if why := "":\n',
         tests=(
             f"{OF_VERDICT}test_the_seal_of_another_verdict_is_none_of_it",
-            f"{OF_LEAVE}test_a_row_that_was_changed_behind_our_back_gives_no_leave",
+            f"{OF_LEAVE}test_a_verdict_whose_digest_was_computed_anew_gives_no_leave",
         ),
     ),
     Guard(

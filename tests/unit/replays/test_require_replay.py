@@ -10,6 +10,7 @@ from liyagent.agents.definitions import definition_of, save_agent, save_compensa
 from liyagent.agents.errors import ReplayWanted
 from liyagent.agents.models import Agent
 from liyagent.replays.models import CohortReplay
+from liyagent.replays.verdict import digest_of
 from runs.models import Run
 from tests.fakes.model_server import Turn
 from tests.unit.replays.cohorts import Cohorts, cohorts
@@ -114,6 +115,17 @@ def test_a_row_that_was_changed_behind_our_back_gives_no_leave(demanding: Cohort
     demanding.world.sql(change)
     override = CohortReplay.objects.get().override
     assert "does not verify" in refused(**override)
+
+
+def test_a_verdict_whose_digest_was_computed_anew_gives_no_leave(demanding: Cohorts) -> None:
+    """By whoever can write to the database and knows how the digest is made, but has no key of ours."""
+    demanding.turns[0] = Turn(text="", refusal="no")
+    replay = demanding.done()
+    assert replay.verdict == "regressed"
+    replay.verdict = "same"
+    replay.digest = digest_of(replay)
+    replay.save(update_fields=["verdict", "digest"])
+    assert "its seal is that of another verdict" in refused(**demanding.override)
 
 
 def test_a_result_that_was_changed_behind_our_back_gives_no_leave(demanding: Cohorts) -> None:
