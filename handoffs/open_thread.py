@@ -17,6 +17,8 @@ from liyagent.core.canonical import canonical
 from liyagent.core.ids import new_id
 from missions.context import current_stamp
 
+OPENED = "handoff opened over the API"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
@@ -52,6 +54,6 @@ def open_thread(
 
 
 def _named(actor: str, key: str) -> UUID:
-    """The thread that somebody's key stands for, the same each time."""
-    named = hashlib.sha256(canonical(["handoff", actor, key])).digest()
+    """The thread that somebody's key stands for, the same each time, and none that a run could name."""
+    named = hashlib.sha256(canonical([OPENED, actor, key])).digest()
     return UUID(bytes=named[:16])

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 
 from handoffs.content import Content
 from handoffs.given import DELEGATION
+from handoffs.judge import KEY_MISSING
 from handoffs.models import Reading, Version
 from handoffs.read_thread import ThreadTold, VersionTold
 from handoffs.shown import GONE, NOT_FOR_YOU, body_of
@@ -57,6 +58,7 @@ def thread_context(
         "sentence": _sentence(told),
         "holds": pill("the chain holds", GOOD) if told.chain_holds else pill("does not hold", BAD),
         "problems": [cell(it) for it in told.problems],
+        "lacks_key": all(it.endswith(KEY_MISSING) for it in told.problems),
         "sides": _sides(pair, with_words=with_words),
         "is_answered": is_answered(pair),
         "numbers": numbers,

@@ -120,6 +120,15 @@ def test_a_version_that_was_taken_away_is_told(rita: Client) -> None:
     assert "version 1 was audited, and is gone" in shown
 
 
+def test_a_missing_key_is_no_change(rita: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    thread = handed("one", "two").thread
+    monkeypatch.setattr("handoffs.read_thread.checking_keys", list)
+    shown = page(rita, thread)
+    assert "It cannot be verified here: a key is missing" in shown
+    assert "Do not rely on this" not in shown
+    assert "not verified" in shown
+
+
 def test_nothing_that_was_handed_over_is_obeyed_or_hidden(rita: Client) -> None:
     newest = handed({HOSTILE: HOSTILE}, HOSTILE, sender="<b>x</b>", recipient="<i>")
     for shown in (page(rita, newest.thread), text(rita)):

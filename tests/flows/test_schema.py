@@ -43,6 +43,7 @@ from tests.flows.conftest import Api
 from tests.flows.doubting import doubt
 from tests.flows.holding import filed
 from tests.flows.serving import serving
+from tests.unit.handoffs.conftest import handed
 from tests.unit.tickets import conftest as tickets
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "4"))
@@ -82,6 +83,7 @@ def known(agent: Agent, fresh_db: FreshDatabase) -> dict[str, str]:
     Tool.objects.create(server=server, name="get_issue", effect="read")
     tickets.filed()
     approval = filed(Run.objects.get(id=started.run_id), title="disk 4")
+    handoff = handed("Reboot mail-eu?", "Reboot mail-us?")
     return {
         "run_id": str(started.run_id),
         "approval_id": str(approval.id),
@@ -90,6 +92,8 @@ def known(agent: Agent, fresh_db: FreshDatabase) -> dict[str, str]:
         "tool": "get_issue",
         "number": "1",
         "version": "1",
+        "thread": str(handoff.thread),
+        "digest": handoff.snapshot_id,
         "routine_id": str(a_routine().id),
         "call_id": str(doubt(Run.objects.get(id=started.run_id)).pk),
     }

@@ -14,11 +14,12 @@ from django.db import connections, transaction
 from handoffs.content import Content
 from handoffs.errors import StaleVersion, StillWritten
 from handoffs.models import Snapshot, Version
-from handoffs.open_thread import Written
+from handoffs.open_thread import Written, open_thread
 from handoffs.read_thread import read_thread
 from handoffs.revise import revise
 from handoffs.write_version import write_version
 from liyagent.audit.models import AuditRow
+from liyagent.core.canonical import digest
 from liyagent.core.errors import LiyagentError
 from tests.databases import FreshDatabase
 from tests.unit.handoffs.conftest import delegated, handed
@@ -89,6 +90,16 @@ def test_who_waits_for_one_that_fails_writes_the_version(fresh_db: FreshDatabase
     assert (written.is_new, written.version.number, written.version.author) == (True, 2, "olga")
     assert not Snapshot.objects.filter(body='"theirs"').exists()
     assert read_thread(head.thread).chain_holds
+
+
+def test_no_key_of_a_person_names_a_thread_of_a_run(fresh_db: FreshDatabase) -> None:
+    """Somebody called saga, or as a run's id is, would else write the first version of what that run hands over."""
+    run, key = str(uuid4()), "k" * 64
+    for parts in (["handoff", "saga", run], ["handoff", run, key]):
+        opened = open_thread(
+            sender="a", recipient="b", kind="note", body=1, actor=parts[1], idempotency_key=parts[2]
+        )
+        assert opened.version.thread.hex != digest(parts)[:32]
 
 
 def test_a_delegation_is_not_revised_before_its_answer_came_back(fresh_db: FreshDatabase) -> None:
