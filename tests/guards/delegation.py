@@ -150,7 +150,7 @@ DELEGATION: tuple[Guard, ...] = (
     Guard(
         name="handed down: no circle",
         file="liyagent/gateway/gates/delegation.py",
-        search="    if call.tool in chain:\n",
+        search="    if call.tool in chain and not call.is_own_work:\n",
         replace="    if False:\n",
         tests=(CIRCLE,),
     ),

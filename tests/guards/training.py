@@ -75,7 +75,7 @@ TRAINING: tuple[Guard, ...] = (
     Guard(
         name="jobs: between a mark and its sending a job is not handed back",
         file="liyagent/jobs/work.py",
-        search="        if step.is_mark:\n            continue\n",
+        search="            if step.is_mark:\n                continue\n",
         replace="",
         tests=(
             "tests/unit/jobs/test_work.py::test_between_a_mark_and_its_sending_a_job_is_not_handed_back",

@@ -85,7 +85,7 @@ WORKFLOW_DEFINITIONS: tuple[Guard, ...] = (
     Guard(
         name="a step asks an agent that its own may hand work to",
         file=f"{ROOM}allowed.py",
-        search='    elif not is_allowed(f"{SUB_AGENTS}{key}", agent.tool_patterns):\n',
+        search='    elif key != agent.key and not is_allowed(f"{SUB_AGENTS}{key}", agent.tool_patterns):\n',
         replace="    elif False:\n",
         tests=(f"{SAVE}test_a_tool_that_the_agent_may_not_use_is_refused_with_its_path",),
     ),
