@@ -44,7 +44,7 @@ def test_a_child_s_events_are_those_of_its_own_in_the_root_s_chain(
     assert numbers == [it["number"] for it in whole["events"] if it["run_id"] == str(child.id)]
     assert numbers[0] > 1
     assert [it["kind"] for it in own["events"]] == [
-        "run.started", "step", "tool.call", "step", "run.ended",
+        "run.started", "handoff", "step", "tool.call", "step", "run.ended",
     ]  # fmt: skip
     for it in (whole, own):
         assert (it["intact"], it["complete"], it["agrees"], it["differs"]) == (True, True, True, [])
