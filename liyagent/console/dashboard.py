@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from events.rollback import open_rollback
+from liyagent.access.permissions import OPERATE
 from liyagent.agents.containment import containment_of_all
 from liyagent.approvals.pages import expiry_of
 from liyagent.console import figures
@@ -19,6 +20,8 @@ from liyagent.core.moments import age, shown_now, span, when
 from liyagent.core.pills import BAD, GOOD, QUIET, WARN, pill
 from liyagent.core.tables import cell
 from liyagent.entry.listing import GIVEN_UP
+from liyagent.replays.models import CohortReplay
+from liyagent.replays.page import state_of, verdict_of
 from runs.unsettled import unsettled_ids
 from runs.wording import CAUSES, in_words
 
@@ -32,6 +35,7 @@ OPEN_WORDS = {
 LATE = timedelta(minutes=5)
 # Above this a request that nobody decided is.
 LONG_UNDECIDED = timedelta(hours=1)
+MOST_REPLAYS = 5
 
 
 def add_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
@@ -46,6 +50,8 @@ def add_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
         board["doubt"] = _doubt()
     if user.has_perm("approvals.view_approval"):
         board["approvals"] = _approvals()
+    if user.has_perm(OPERATE):
+        board["replays"] = _replays()
     if user.has_perm("leases.view_holder"):
         board["processes"] = _processes()
     if user.has_perm("agents.view_agent"):
@@ -131,6 +137,20 @@ def _sagas() -> dict[str, Any]:
     number = badges().get("sagas", 0)
     address = reverse("admin:sagas_saga_changelist")
     return {"number": shown(number), "has_any": bool(number), "url": f"{address}?status=needs"}
+
+
+def _replays() -> list[dict[str, Any]]:
+    rows = CohortReplay.objects.filter(created_at__gte=shown_now() - figures.WINDOW)
+    newest = rows.only("id", "agent_key", "status", "verdict", "created_at").order_by("-created_at", "-id")  # fmt: skip
+    return [
+        {
+            "url": reverse("admin:replays_cohortreplay_change", args=[it.id]),
+            "agent": cell(it.agent_key),
+            "state": verdict_of(it.verdict) or state_of(it),
+            "asked": when(it.created_at),
+        }
+        for it in newest[:MOST_REPLAYS]
+    ]
 
 
 def _letters() -> dict[str, Any]:

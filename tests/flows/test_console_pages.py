@@ -25,6 +25,7 @@ PAGES = {
     "missions/mission/": "runs.view_run",
     "sagas/saga/": "runs.view_run",
     "handoffs/version/": "runs.view_run",
+    "replays/cohortreplay/": "agents.operate",
     "runs/call/": "runs.view_call",
     "agents/agent/": "agents.view_agent",
     "gateway/toolserver/": "gateway.view_toolserver",

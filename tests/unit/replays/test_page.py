@@ -77,6 +77,16 @@ def test_nothing_that_was_said_is_obeyed_or_hidden(cohorts: Cohorts, ann: Client
     assert "other instructions" in text(ann, LIST)
 
 
+def test_the_dashboard_leads_to_the_newest(cohorts: Cohorts, ann: Client) -> None:
+    cohorts.record()
+    assert "Cohort replays, last 24 hours" not in text(ann, "/admin/")
+    cohort = cohorts.done()
+    board = text(ann, "/admin/").partition('id="replays"')[2].partition("</div>")[0]
+    assert address(cohort) in board
+    assert "same" in board
+    assert address(cohort) not in text(client_of("vera", "runs.view_run"), "/admin/")
+
+
 def test_one_that_cannot_be_replayed_says_each_reason(cohorts: Cohorts, ann: Client) -> None:
     run = cohorts.record()[0]
     cohorts.world.sql("DELETE FROM runs_part")
