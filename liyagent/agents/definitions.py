@@ -9,7 +9,7 @@ from django.db import transaction
 
 from liyagent.agents.compensations import Wrong, clean_compensations, problems_in_world
 from liyagent.agents.errors import AgentInvalid, AgentUnknown, VersionMoved
-from liyagent.agents.fields import CHECKS, DEFAULTS, problems_of
+from liyagent.agents.fields import CHECKS, problems_of
 from liyagent.agents.models import Agent, AgentVersion
 from liyagent.agents.replayed import require_replayed
 from liyagent.audit.record import record
@@ -60,11 +60,13 @@ def save_checked(definitions: Sequence[dict[str, Any]], *, actor: str) -> list[A
 
 
 def definition_of(agent: Agent) -> dict[str, Any]:
-    """Return an agent's definition as its version keeps it; what that version did not know has its default."""
+    """Return an agent's definition as its version keeps it; what that version did not know is as the agent's row has it.
+
+    That is its default, or what stood before a release that does not know it saved the agent.
+    """
     kept = agent.versions.filter(number=agent.version).values_list("definition", flat=True).first()
-    if kept is None:
-        return {name: getattr(agent, name) for name in CHECKS}
-    return {**DEFAULTS, **kept}
+    unknown = {name: getattr(agent, name) for name in CHECKS}
+    return unknown if kept is None else {**unknown, **kept}
 
 
 def _checked(definition: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Forget cohort replays of long ago, results and words with them; never one that gives leave to change an agent as it stands."""
+"""Forget cohort replays of long ago, results and words with them; never the newest that says of a change whether an agent, as it stands, may take it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from django.db import connection
 
 # Past their jobs, which are forgotten 90 days after their end.
 FORGET_SECONDS, MOST_A_LOOK = 97 * 86_400.0, 20
-# A verdict over the version that an agent stands at may be asked for any day.
+# A verdict over the version that an agent stands at may be asked for any day: the newest of each override, a regression too, since
+# without it one before would speak.
 FORGET = """
 WITH old AS (
     SELECT c.id FROM replays_cohortreplay c
         WHERE c.ended_at IS NOT NULL AND c.ended_at < (SELECT liyagent_now()) - make_interval(secs => %s)
-            AND NOT (c.status = 'done' AND c.verdict IN ('same', 'changed') AND EXISTS (
-                SELECT FROM agents_agent a WHERE a.key = c.agent_key AND a.version = c.agent_version))
+            AND NOT (c.status = 'done' AND EXISTS (
+                SELECT FROM agents_agent a WHERE a.key = c.agent_key AND a.version = c.agent_version)
+                AND NOT EXISTS (SELECT FROM replays_cohortreplay n WHERE n.agent_key = c.agent_key
+                    AND n.agent_version = c.agent_version AND n.status = 'done' AND n.override = c.override
+                    AND (n.created_at, n.id) > (c.created_at, c.id)))
         ORDER BY c.ended_at LIMIT %s FOR UPDATE SKIP LOCKED),
 results AS (DELETE FROM replays_replayed r USING old WHERE r.cohort_id = old.id)
 DELETE FROM replays_cohortreplay c USING old WHERE c.id = old.id

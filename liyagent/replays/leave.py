@@ -10,26 +10,19 @@ from liyagent.agents.replayed import JUDGES
 from liyagent.replays.models import CohortReplay, ReplayStatus, Verdict
 from liyagent.replays.verdict import Standing, standing_of_verdict
 
-# Of one version of one agent: whoever tried more, tries once more.
-MOST_LOOKED_AT = 200
-
 
 def refusal_of_change(agent: Agent, change: Mapping[str, Any]) -> str:
     """Say what to run before an agent, as it stands, takes exactly this change; "" where a replay that holds gives leave.
 
-    A row that was changed behind our back, or that nobody with a key of ours wrote, gives none.
+    The newest that is done speaks alone: none before it outweighs a regression that it saw. A row that was changed behind our
+    back, or that nobody with a key of ours wrote, gives no leave.
     """
     rows = CohortReplay.objects.filter(agent_key=agent.key, agent_version=agent.version)
-    done = rows.filter(status=ReplayStatus.DONE).order_by("-created_at", "-id")[:MOST_LOOKED_AT]
-    tried = [it for it in done if it.override == dict(change)]
-    told = ""
-    for replay in tried:
-        standing = standing_of_verdict(replay, with_results=True)
-        why = _why_not(replay, standing)
-        if not why:
-            return ""
-        told = told or why
-    return told or _wanted(agent, change)
+    done = rows.filter(status=ReplayStatus.DONE, override=dict(change))
+    newest = done.order_by("-created_at", "-id").first()
+    if newest is None:
+        return _wanted(agent, change)
+    return _why_not(newest, standing_of_verdict(newest, with_results=True))
 
 
 def _why_not(replay: CohortReplay, standing: Standing) -> str:

@@ -83,16 +83,30 @@ COHORT_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="a verdict covers its results",
         file=LEAVE,
-        search="standing_of_verdict(replay, with_results=True)",
-        replace="standing_of_verdict(replay, with_results=False)",
+        search="standing_of_verdict(newest, with_results=True)",
+        replace="standing_of_verdict(newest, with_results=False)",
         tests=(f"{OF_LEAVE}test_a_result_that_was_changed_behind_our_back_gives_no_leave",),
     ),
     Guard(
         name="leave is for exactly what was tried",
         file=LEAVE,
-        search=" if it.override == dict(change)]",
-        replace="]",
+        search=", override=dict(change))",
+        replace=")",
         tests=(f"{OF_LEAVE}test_a_part_of_it_or_more_is_another_change",),
+    ),
+    Guard(
+        name="an older verdict does not outweigh the newest",
+        file=LEAVE,
+        search='order_by("-created_at", "-id")',
+        replace='order_by("created_at", "id")',
+        tests=(f"{OF_LEAVE}test_of_several_verdicts_the_newest_speaks_alone",),
+    ),
+    Guard(
+        name="a save by a release before takes no demand away",
+        file="liyagent/agents/definitions.py",
+        search="    unknown = {name: getattr(agent, name) for name in CHECKS}\n",
+        replace="    unknown = DEFAULTS\n",
+        tests=(f"{OF_LEAVE}test_a_save_by_a_release_that_knows_no_demand_does_not_drop_it",),
     ),
     Guard(
         name="what was not tried is not saved along",
@@ -100,6 +114,15 @@ COHORT_GUARDS: tuple[Guard, ...] = (
         search="    if beside:\n",
         replace="    if False:\n",
         tests=(f"{OF_LEAVE}test_what_was_not_tried_is_not_saved_along",),
+    ),
+    Guard(
+        name="a regression is kept as long as one before it would speak",
+        file=f"{ROOM}forget.py",
+        search="c.status = 'done' AND EXISTS",
+        replace="c.status = 'done' AND c.verdict <> 'regressed' AND EXISTS",
+        tests=(
+            f"{OF_VERDICT}test_a_regression_is_kept_as_long_as_it_speaks_and_what_came_before_it_goes",
+        ),
     ),
     Guard(
         name="what gives leave is not forgotten",

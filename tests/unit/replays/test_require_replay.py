@@ -90,6 +90,22 @@ def test_a_regression_gives_no_leave_and_a_change_does(demanding: Cohorts) -> No
     assert save(**demanding.override).model == "cheaper"
 
 
+@pytest.mark.promise("RP-05")
+def test_of_several_verdicts_the_newest_speaks_alone(demanding: Cohorts) -> None:
+    assert demanding.done().verdict == "same"
+    demanding.turns[0] = Turn(text="", refusal="no")
+    worse = demanding.done(strict=True)
+    assert worse.verdict == "regressed"
+    assert f"replay {worse.id} of it regressed" in refused(**demanding.override)
+    Run.objects.update(recording="metadata")
+    empty = demanding.done(baseline=1)
+    assert f"replay {empty.id} of it replayed no run" in refused(**demanding.override)
+    demanding.world.sql("UPDATE replays_cohortreplay SET verdict = 'same' WHERE id = %s", empty.id)
+    assert f"replay {empty.id} of it does not verify" in refused(**demanding.override)
+    demanding.ask()
+    assert f"replay {empty.id} of it" in refused(**demanding.override), "one under way says nothing"
+
+
 def test_one_that_replayed_nothing_gives_no_leave(demanding: Cohorts) -> None:
     Run.objects.update(recording="metadata")
     assert demanding.done().verdict == ""
@@ -146,3 +162,16 @@ def test_it_counts_as_it_stands_before_the_save(demanding: Cohorts) -> None:
     refused(model="cheaper", require_replay=False)
     assert save(require_replay=False).require_replay is False
     assert save(model="cheaper").model == "cheaper"
+
+
+@pytest.mark.promise("RP-05")
+def test_a_save_by_a_release_that_knows_no_demand_does_not_drop_it(demanding: Cohorts) -> None:
+    """It writes a version without the field, and leaves the column as it is."""
+    agent = Agent.objects.get(key="triage")
+    known = {name: it for name, it in definition_of(agent).items() if name != "require_replay"}
+    agent.versions.create(number=3, definition={**known, "max_steps": 7}, created_by="before")
+    Agent.objects.filter(key="triage").update(version=3, max_steps=7)
+    agent.refresh_from_db()
+    assert definition_of(agent)["require_replay"] is True
+    assert "none tried this change of version 3" in refused(model="cheaper")
+    assert save(max_steps=8).require_replay is True

@@ -129,8 +129,15 @@ def test_what_ended_long_ago_is_forgotten_but_for_what_still_gives_leave(cohorts
     assert forget_replays(never) == 1
     assert not CohortReplay.objects.exists()
     assert not Replayed.objects.exists()
+
+
+def test_a_regression_is_kept_as_long_as_it_speaks_and_what_came_before_it_goes(cohorts: Cohorts) -> None:  # fmt: skip
+    changed_verdict(cohorts)
     cohorts.turns[0] = Turn(text="", refusal="no")
-    cohorts.world.sql("UPDATE agents_agent SET version = 1")
-    assert cohorts.done().verdict == "regressed"
+    newest = cohorts.done()
+    assert newest.verdict == "regressed"
     cohorts.world.sql("UPDATE replays_cohortreplay SET ended_at = ended_at - interval '98 days'")
-    assert forget_replays(never) == 1, "a regression gives no leave"
+    assert forget_replays(never) == 1
+    assert CohortReplay.objects.get() == newest
+    cohorts.world.sql("UPDATE agents_agent SET version = 2")
+    assert forget_replays(never) == 1
