@@ -23,7 +23,7 @@ from routines.refusals import (
     RoutineUnfit,
     RoutineWithheld,
 )
-from routines.request import file_request, open_request, workflow_key_of
+from routines.request import file_request, is_as_asked, open_request, workflow_key_of
 from routines.tools_seen import changed_tools
 
 # Who asks where the setting does, which is nobody's request: anybody may decide about it; and who suspends.
@@ -109,7 +109,7 @@ def refuse_stale(routine: Routine) -> None:
     changed = changed_tools(routine.tools_seen)
     if changed:
         more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
-        told = f"not what it was when it was compiled: {', '.join(changed[:MOST_NAMED])}{more}; have the runs of agent {routine.agent_key} mined again"
+        told = f"not what it was when it was compiled: {', '.join(changed[:MOST_NAMED])}{more}; have the runs of agent {routine.agent_key} mined again, once one met it as it is now"
         raise RoutineStale(told, routine=routine.id)
 
 
@@ -134,7 +134,7 @@ def _about_it(routine: Routine) -> Approval:
     found = open_request(routine)
     if found is None:
         raise RoutineFiled(f"its request {routine.approval_id} is not open any more", routine=routine.id)  # fmt: skip
-    if routine.digest not in found.held_reason:
+    if not is_as_asked(routine, found):
         told = f"request {found.id} is about what it was before, and cannot be approved; withdraw that one"
         raise RoutineFiled(told, approval=found.id)
     return found

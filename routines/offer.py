@@ -22,6 +22,8 @@ from routines.tools_seen import tools_seen
 # Mining never brings one back that was dismissed, and leaves alone what is in use.
 LEFT_ALONE = (RoutineState.DISMISSED, RoutineState.ADOPTED)
 
+KNOWN = ("state", "tools", "digest", "as_parameters", "withheld", "runs", "tools_seen")
+
 
 class Change(StrEnum):
     """What becomes of a pattern."""
@@ -52,7 +54,7 @@ class Offer:
 def offer_of(agent_key: str, group: Group) -> Offer:
     """Compile the newest runs of a group, unless its pattern was dismissed or is adopted."""
     rows = Routine.objects.filter(agent_key=agent_key, pattern=group.pattern)
-    known = rows.only("state", "tools", "digest", "as_parameters", "withheld").first()
+    known = rows.only(*KNOWN).first()
     if known is not None and known.state in LEFT_ALONE:
         return Offer(agent_key=agent_key, group=group, change=Change.LEFT_ALONE, known=known)
     runs = sources_of(agent_key, group)
@@ -72,7 +74,7 @@ def offer_of(agent_key: str, group: Group) -> Offer:
         known=known,
         compiled=compiled,
         score={} if compiled.withheld else score(compiled.definition, runs).plain(),
-        tools_seen=tools_seen(compiled.tools),
+        tools_seen=_tools_met(known, compiled),
         as_parameters=made,
     )
 
@@ -82,3 +84,11 @@ def _change(known: Routine | None, compiled: Compiled) -> Change:
         return Change.NEW
     is_same = (known.digest, known.withheld) == (compiled.digest, compiled.withheld)
     return Change.SAME if is_same else Change.CHANGED
+
+
+def _tools_met(known: Routine | None, compiled: Compiled) -> dict[str, str]:
+    """The tools as its runs met them: without a run newer than those before, a tool that changed is no better known (ids rise with time)."""
+    now = tools_seen(compiled.tools)
+    if known is None or max(compiled.runs, default="") > max(known.runs, default=""):
+        return now
+    return {name: known.tools_seen.get(name) or it for name, it in now.items()}

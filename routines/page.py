@@ -17,7 +17,7 @@ from liyagent.workflows.picture import anchor, box_id, picture_of
 from liyagent.workflows.words import steps_in_words
 from routines.changes import MOST_CHANGES, changes_between
 from routines.models import Routine, RoutineState
-from routines.request import open_request
+from routines.request import is_as_asked, open_request
 from routines.standing import standing_of
 from routines.tools_seen import changed_tools
 from routines.wording import KINDS, score_told, standing_told, support_told, tools_told
@@ -147,7 +147,7 @@ def runs_of(routine: Routine) -> tuple[list[tuple[str, bool]], int]:
 def request_of(routine: Routine) -> dict[str, Any]:
     """Return the request that is open for it, and whether it is about what the routine is now; `{}` for none."""
     found = open_request(routine) if routine.state == RoutineState.FILED else None
-    return {"approval": found, "is_as_asked": routine.digest in found.held_reason} if found else {}
+    return {"approval": found, "is_as_asked": is_as_asked(routine, found)} if found else {}
 
 
 def compared(args: Mapping[str, Any], routine: Routine | None) -> dict[str, Any]:

@@ -70,20 +70,18 @@ class Parameters:
         return Parameter(
             name=draft.name,
             types=tuple(sorted(types)),
-            description=self._description(draft.nodes, distinct, is_sensitive=is_sensitive),
+            description=self._description(draft.nodes, is_sensitive=is_sensitive),
             places=tuple(pointer(it.place) for it in draft.nodes),
             distinct=distinct,
             is_sensitive=is_sensitive,
         )
 
-    def _description(self, nodes: Sequence[Node], distinct: int, *, is_sensitive: bool) -> str:
+    def _description(self, nodes: Sequence[Node], *, is_sensitive: bool) -> str:
+        """In the definition, so the same however many runs there are: a request outlives those that say nothing new (FL-94)."""
         first = nodes[0]
         more = f" and {len(nodes) - 1} more of its places" if len(nodes) > 1 else ""
         secret = " It looks secret or personal, and is kept nowhere." if is_sensitive else ""
-        return (
-            f"What step {first.place[0]}, {self.tools[first.step]}, is given as {json_path(first.place[1:])}{more}. "
-            f"{len(first.values)} runs had {distinct} different values there.{secret}"
-        )
+        return f"What step {first.place[0]}, {self.tools[first.step]}, is given as {json_path(first.place[1:])}{more}.{secret}"
 
     def _is_sensitive(self, node: Node) -> bool:
         if node.is_named or node.why in {SENSITIVE, POLICY}:

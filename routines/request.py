@@ -78,6 +78,11 @@ def open_request(routine: Routine) -> Approval | None:
     return rows.defer("sealed", "ceiling").first()
 
 
+def is_as_asked(routine: Routine, approval: Approval) -> bool:
+    """Whether a request names what a routine is now; none names one that is not offered, which has no digest."""
+    return bool(routine.digest) and routine.digest in approval.held_reason
+
+
 def routine_of(approval: Approval) -> UUID:
     """Return the routine that a request is about."""
     return approval.run_id

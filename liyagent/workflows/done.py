@@ -11,6 +11,7 @@ DONE = "run.done"
 MOST_CHARACTERS = 30_000
 LONGEST_ARGS, LONGEST_ANSWER, LEAST = 1_500, 4_000, 80
 MOST_STEPS = 100
+LINE_BREAK = "\\n"
 NOTHING = "No step has been made."
 CUT = "… (cut)"
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -56,11 +57,12 @@ def _line(it: Made, share: int) -> str:
 
 
 def _cut(value: Any, most: int) -> str:
-    """A value as text, as far as it is told: a large one is not written out to be cut."""
+    """A value as text of one line, so that no answer passes for a step: as far as it is told, a large one is not written out to be cut."""
     if value is None:
         return ""
     most = max(most, LEAST)
-    text = value if isinstance(value, str) else _written(value, most)
+    text = value[: most + 1] if isinstance(value, str) else _written(value, most)
+    text = LINE_BREAK.join(text.splitlines())
     return text if len(text) <= most else f"{text[: most - len(CUT)]}{CUT}"
 
 

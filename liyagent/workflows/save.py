@@ -77,7 +77,7 @@ def checked(given: dict[str, Any]) -> tuple[_Values | None, list[Problem]]:
     problems = field_problems(given)
     agent, lost = agent_of(given)
     problems += lost
-    if "definition" in given:
+    if "definition" in given and (problems or not _is_switched_off(given, agent)):
         problems += definition_problems(given["definition"], agent)
     if problems or agent is None:
         return None, problems
@@ -101,6 +101,16 @@ def agent_of(given: dict[str, Any]) -> tuple[Agent | None, list[Problem]]:
     if agent is None:
         return None, [("agent", f"is {shown(key)}; there is no agent of this key")]
     return agent, []
+
+
+def _is_switched_off(given: dict[str, Any], agent: Agent | None) -> bool:
+    """Whether it is given as it stands, but for being on: that can be done whatever became of what it names."""
+    if given.get("is_enabled", True) is not False:
+        return False
+    row = Workflow.objects.filter(key=given["key"], agent=agent).first()
+    if row is None or row.definition != given["definition"]:
+        return False
+    return digest(given["definition"]) == row.digest
 
 
 def definition_problems(definition: Any, agent: Agent | None) -> list[Problem]:

@@ -164,6 +164,22 @@ def test_a_tool_that_is_offered_no_more_and_a_server_that_is_switched_off_are_re
     ]
 
 
+@pytest.mark.promise("RT-03")
+def test_whatever_became_of_what_it_names_it_is_switched_off_as_it_stands(desk: None) -> None:
+    """A workflow whose tool is gone is the one that has to be switched off."""
+    first = save_given(given(), actor="olga")
+    Tool.objects.all().update(is_offered=False)
+    off = save_given(given(is_enabled=False), actor="olga", expected_version=first.version)
+    assert (off.is_enabled, off.digest) == (False, first.digest)
+    with pytest.raises(DefinitionWrong, match="does not offer any more"):
+        save_given(given(), actor="olga")
+    other = {**first.definition, "max_steps": 9}
+    with pytest.raises(DefinitionWrong, match="does not offer any more"):
+        save_given(given(is_enabled=False, definition=other), actor="olga")
+    with pytest.raises(DefinitionWrong, match="does not offer any more"):
+        save_given(given(is_enabled=False, key="another"), actor="olga")
+
+
 def test_several_are_saved_or_none(desk: None) -> None:
     with pytest.raises(DefinitionWrong):
         save_all([given(), given(key="other", agent="nobody")], actor="ann")
