@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -88,7 +89,7 @@ def check_adoptable(routine: Routine) -> int:
     """
     if routine.withheld:
         raise RoutineWithheld(routine.withheld, routine=routine.id)
-    refuse_stale(routine)
+    refuse_stale(routine, routine.tools_seen)
     # Hashed again as it is stored: what a column makes of a number is what would be saved (FL-94).
     if digest(routine.definition) != routine.digest:
         raise RoutineMoved("its definition is not what its digest was made of", routine=routine.id)
@@ -104,9 +105,9 @@ def check_adoptable(routine: Routine) -> int:
     return standing
 
 
-def refuse_stale(routine: Routine) -> None:
-    """Raise `RoutineStale` where a tool is not what it was when the routine was compiled."""
-    changed = changed_tools(routine.tools_seen)
+def refuse_stale(routine: Routine, seen: Mapping[str, str]) -> None:
+    """Raise `RoutineStale` where a tool is not what it was when it was seen."""
+    changed = changed_tools(seen)
     if changed:
         more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
         told = f"not what it was when it was compiled: {', '.join(changed[:MOST_NAMED])}{more}; have the runs of agent {routine.agent_key} mined again, once one met it as it is now"

@@ -10,12 +10,12 @@ from liyagent.audit.record import record
 from liyagent.core.canonical import digest
 from liyagent.core.errors import BadInput, Conflict
 from liyagent.workflows.save import save_workflow
-from routines.adopt import MOST_NAMED, change_state, name_of, refuse_stale, told_of
+from routines.adopt import change_state, name_of, refuse_stale, told_of
 from routines.baseline import baseline_of
 from routines.changes import MOST_CHANGES, changes_between
 from routines.lock import lock_routine
 from routines.models import NOW, Routine, RoutineState
-from routines.refusals import NotItsRequest, RoutineMoved, RoutineStale, RoutineUnfit
+from routines.refusals import NotItsRequest, RoutineMoved, RoutineUnfit
 from routines.request import is_as_asked, routine_of
 from routines.tools_seen import changed_tools
 
@@ -66,12 +66,8 @@ def _adopt(routine: Routine, approval: Approval) -> None:
         found = changes_between(asked["definition"], routine.definition)
         told = ", ".join(it.path for it in found[:MOST_CHANGES]) or "its digest alone"
         raise RoutineMoved(f"it hashes to {now} by now, and not to the {asked['digest']} that was shown; other is: {told}", routine=routine.id)  # fmt: skip
-    refuse_stale(routine)
-    # Runs that were looked through since may have met a tool as it is now; who was asked saw it as it was.
-    changed = changed_tools(asked["tools_seen"])
-    if changed:
-        told = ", ".join(changed[:MOST_NAMED])
-        raise RoutineStale(f"not what it was when this was asked: {told}; withdraw the request, and ask again", routine=routine.id)  # fmt: skip
+    # As who was asked saw them: runs that were looked through since may have met a tool as it is now.
+    refuse_stale(routine, asked["tools_seen"])
     try:
         workflow = save_workflow(
             key=asked["workflow"],

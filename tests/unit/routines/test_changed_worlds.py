@@ -64,6 +64,7 @@ def test_looked_through_again_without_a_newer_run_a_stale_one_stays_stale(mine: 
     with pytest.raises(RoutineStale, match="crm/close"):
         approve(approval)
     assert find_approval(approval.id).status == "pending"
+    assert mine.only().state == "filed"
     mine.past([closed(9)])
     mine.mine()
     with pytest.raises(RoutineStale, match="crm/close"):
@@ -71,6 +72,16 @@ def test_looked_through_again_without_a_newer_run_a_stale_one_stays_stale(mine: 
     withdraw(approval_id=approval.id, actor="anna", reason="look again", may_decide=False)
     approve(adopt_routine(routine_id=routine.id, actor="anna").approval)
     assert now(routine).state == "adopted"
+
+
+@pytest.mark.promise("RT-05")
+def test_looked_through_again_a_stale_one_is_not_asked_about(mine: Mine) -> None:
+    mine.past(map(closed, range(4)))
+    mine.mine()
+    Tool.objects.filter(name="close").update(description="closes, and deletes")
+    mine.mine()
+    with pytest.raises(RoutineStale, match="mined again, once one met it as it is now"):
+        adopt_routine(routine_id=mine.only().id, actor="anna")
 
 
 @pytest.mark.promise("RT-05")
