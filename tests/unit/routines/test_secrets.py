@@ -17,7 +17,8 @@ from routines.compile import compile_routine
 from routines.compiled import Compiled
 from routines.recorded import RecordedCall, RecordedRun
 from routines.score import score
-from routines.secrets import Looking, is_sensitive_name
+from routines.secret_names import is_sensitive_name
+from routines.secrets import Looking
 from tests.unit.routines.drawn import KEYS, SCALARS, all_of, carried_out
 
 TABLES = int(os.environ.get("ROUTINE_TABLES", "150"))
@@ -27,17 +28,28 @@ SECRETS = (
     "DE89370400440532013000", "DE89 3704 0044 0532 0130 00", "4111 1111 1111 1111", "4111111111111111",
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "Bearer abcdef0123456789", "https://bot:hunter22@git.example.com/x",
     "password: hunter22", "api_key=zebra-meadow", "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----",
+    "redis://:zebra@h/0", "https://h.example.com/x?sig=zebra", "https://h.example.com/x?key=zebra", '{"pin": 4711}', '{"first_name":"Anna"}',
+    '{"body": "{\\"passwort\\": \\"zebra\\"}"}', "passwort: zebra", "Contraseña = zebra",
+    "пароль: zebra", "password is zebra", "pin 4711", "secret_key=zebra", "password_confirm: zebra", "password: 12345678", "DB_PASS=zebra",
+    "mysql -u root -pzebra", "curl -u bot:zebra https://h.example.com", "anna.schmidt%40example.com", "password%3Dzebra",
+    "cGFzc3dvcmQ6IHplYnJhemVicmE=", "<Kennwort art='x'>zebra</Kennwort>", "password => 'zebra'", "password\n zebra7",
     "d41d8cd98f00b204e9800998ecf8427e", "--password hunter22", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "Cookie: sid=zebra7meadow",
 )  # fmt: skip
 # These look like nothing; the name that they stand under tells.
 OPAQUE = ("zebra-meadow", "hunter22", "correct horse", "k-7731")
 SECRET_NAMES = (
     "password", "X-Api-Key", "apiKey", "client_secret", "Authorization", "auth_token", "db.password", "accessKey", "passphrase",
+    "passwort", "Kennwort", "contraseña", "mot_de_passe", "motDePasse", "wachtwoord", "пароль", "密码", "hasło", "user_passwort", "secretKey",
+    "SIGNING_KEY", "sshKey", "pass", "pw", "password_confirm", "passwordHash", "password2", "new_password_again", "token_value", "api_key_2",
+    "credentials_json", "authHeader", "email_address", "phoneNo", "telefonnummer", "Geburtsdatum", "vorname", "account_number", "otp_code",
+    "private_key_pem", "webhookSecretValue", "\uff30\uff21\uff33\uff33", "connectionString", "DB_PASSWORD_FILE",
     "Cookie", "session_id", "private-key", "PIN", "cvv", "email", "first_name", "lastName", "phoneNumber", "date_of_birth", "ssn",
 )  # fmt: skip
 HARMLESS = (
     "INC-1001", "payments", "eu-central-1", "https://status.example.com/incidents/12", "2026-11-29T10:00:00+00:00", "Checkout is slow",
     "a8098c1a-f86e-11da-bd1a-00112444be1e", "v1.2.3", "/var/log/app.log", "max_tokens: 512", "service:checkout", "10.0.0.1:8080",
+    '{"state": "open", "max_tokens": 512}', "state: open; owner=desk", "https://h.example.com/x?page=2&state=open", "ssh -p 2222 web-7",
+    "100%", "<b>bold</b>", "git push -u origin main", "compass: north", "2026-11-29 10:00", "docker run -p 80:80 web",
     "P1", "team/database", "CHG0031337", "kubectl get pods", "#ops-alerts", "mail-eu-west-2.internal.example.com",
 )  # fmt: skip
 
@@ -60,12 +72,12 @@ def test_names_tell(name: str) -> None:
     assert is_sensitive_name(name)
 
 
-@pytest.mark.parametrize("name", ["id", "user_id", "name", "title", "max_tokens", "tokens", "keyword", "key", "state", "host", "pins", "compass", "author", "description"])  # fmt: skip
+@pytest.mark.parametrize("name", ["id", "user_id", "name", "title", "max_tokens", "tokens", "keyword", "key", "state", "host", "pins", "compass", "author", "description", "has", "address", "ip_address", "country_code", "file", "text_value", "new", "2", "passed", "shipping", "keyboard", "mailbox", "token_count", "Häuser"])  # fmt: skip
 def test_other_names_do_not(name: str) -> None:
     assert not is_sensitive_name(name)
 
 
-@pytest.mark.parametrize("text", ["-----BEGIN ", "a:b ", "--token ", "password ", "x@", "=", "A1" * 7 + " ", "{{", "1-", "eyJ", "/:@", "Cookie"])  # fmt: skip
+@pytest.mark.parametrize("text", ["-----BEGIN ", "a:b ", "--token ", "password ", "x@", "=", "a=", "a b ", "<a ", "%41", "mysql ", "[", '{"a":', "password is ", "A1" * 7 + " ", "{{", "1-", "eyJ", "/:@", "Cookie"])  # fmt: skip
 def test_a_long_text_is_looked_through_in_bounded_time(text: str) -> None:
     began = time.thread_time()
     Looking().is_sensitive((text * 65_536)[:65_536])
@@ -119,19 +131,41 @@ def test_no_secret_is_found_in_anything_that_a_routine_holds(data: st.DataObject
 
 @pytest.mark.field("FL-93")
 @settings(max_examples=TABLES, deadline=None)
-@given(st.sampled_from(OPAQUE), st.sampled_from(SECRET_NAMES), st.integers(0, 6))
+@given(st.sampled_from(OPAQUE), st.sampled_from(SECRET_NAMES), st.integers(0, 14))
 def test_a_secret_that_looks_like_nothing_is_known_by_its_name(
     secret: str, name: str, where: int
 ) -> None:
     rows: list[dict[str, Any]] = [
         {name: secret}, {"headers": {name: secret}}, {"headers": [{"name": name, "value": secret}]}, {"argv": [name, secret]},
         {name: {"value": [secret]}}, {name: [{"a": {"b": secret}}], "c": 1}, {"list": [[{"key": name, "is": {"value": secret}}]]},
+        {"attribute": name, "to": secret}, {"op": "replace", "path": f"/user/{name}", "value": secret}, {"path": ["user", name], "value": secret},
+        {"columns": ["user", name], "rows": [["bob", secret]]}, {"headers": [["Accept", "*"], [name, secret]]},
+        {"body": json.dumps({"user": {name: secret}})}, {"body": json.dumps([{"name": name, "value": secret}])},
+        {"body": json.dumps({"inner": json.dumps({name: [secret]})})},
     ]  # fmt: skip
     runs = runs_with(rows[where])
     compiled = compile_routine(runs, agent="desk")
     assert secret not in all_of(compiled)
     as_it_is(compiled, runs)
     assert all(it.is_sensitive for it in compiled.parameters)
+
+
+@pytest.mark.field("FL-93")
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["mysql", "-p", "zebra"],
+        ["curl", "-u", "bot:zebra"],
+        ["-H", "X-Auth:", "zebra"],
+        ["password", "is", "zebra"],
+    ],
+)
+def test_a_command_that_is_told_in_pieces_is_looked_at_as_a_whole(argv: list[str]) -> None:
+    runs = runs_with({"argv": argv, "queue": "desk"})
+    compiled = compile_routine(runs, agent="desk")
+    assert "zebra" not in all_of(compiled)
+    assert "desk" in all_of(compiled)
+    as_it_is(compiled, runs)
 
 
 @pytest.mark.field("FL-93")
