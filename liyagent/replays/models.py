@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Collection
+from copy import deepcopy
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import Func, Q
+
+from liyagent.replays import shapes
 
 NOW = Func(function="liyagent_now", output_field=models.DateTimeField())
 
@@ -33,7 +37,28 @@ def no_facts() -> dict[str, Any]:
     return {}
 
 
-class CohortReplay(models.Model):
+class Shaped(models.Model):
+    """A row whose JSON has the shape that its readers rely on: what has another, by whoever's hand, is read as nothing at all.
+
+    No digest fits such a row any more.
+    """
+
+    SHAPES: dict[str, tuple[Callable[[Any], bool], Any]]
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any]) -> Self:
+        """Load a row."""
+        row = super().from_db(db, field_names, values)
+        for name, (is_right, nothing) in cls.SHAPES.items():
+            if name in row.__dict__ and not is_right(row.__dict__[name]):
+                row.__dict__[name] = deepcopy(nothing)
+        return row
+
+
+class CohortReplay(Shaped):
     """Runs of one agent, replayed under an override (RP-01, RP-06).
 
     `override` are the fields of the agent that are another (`model`, `provider`, `instructions`, and where to ask: `base_url`,
@@ -44,6 +69,14 @@ class CohortReplay(models.Model):
     `beyond_baseline` is what is more than the unchanged agent's own noise, "" without a baseline. `digest` covers agent, version,
     override, cohort and results; it is `sealed` as well, so that who wrote it had a key of ours.
     """
+
+    SHAPES = {
+        "override": (shapes.is_override, {}),
+        "runs": (shapes.is_runs, []),
+        "skipped": (shapes.is_skipped, []),
+        "estimate": (shapes.is_estimate, {**shapes.ESTIMATE, "cost_micros": None}),
+        "summary": (shapes.is_summary, {}),
+    }
 
     id = models.UUIDField(primary_key=True, editable=False)
     agent_key = models.CharField(max_length=80)
@@ -105,12 +138,14 @@ class CohortReplay(models.Model):
         return str(self.id)
 
 
-class Replayed(models.Model):
+class Replayed(Shaped):
     """What came of one run of a cohort: in lane 0 under the override, in lanes 1 to `baseline` with the agent unchanged.
 
     `number` is its place among all lanes of all runs. `diff` holds facts alone (numbers, names of tools, statuses); both answers, the
     steps and the drift of arguments are `sealed`.
     """
+
+    SHAPES = {"diff": (shapes.is_diff, shapes.NO_DIFF)}
 
     cohort = models.ForeignKey(CohortReplay, on_delete=models.CASCADE, related_name="results")
     run_id = models.UUIDField()
