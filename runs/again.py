@@ -14,7 +14,7 @@ from runs.close_saga import close_within
 from runs.errors import CheckpointBroken, NotAgain
 from runs.failed_saga import AGAIN as GIVEN
 from runs.models import Run
-from runs.saga_handoff import note_decider
+from runs.saga_handoff import flaw_of_handed, note_decider
 from runs.saga_told import context_of, told_of_undo, with_words
 from runs.start import Started, start_run
 from runs.unknown import unknown_calls
@@ -49,12 +49,16 @@ def decided_about_saga(approval: Approval) -> None:
 
 
 def beside_saga(approval: Approval) -> dict[str, Any]:
-    """Return `not_undone`, the writes that would be made a second time, newest first, `run_status`, and `unknown_calls`."""
+    """Return `not_undone`, the writes that would be made a second time, newest first, `run_status`, and `unknown_calls`.
+
+    `handoff_problem` is why what was handed over with it does not verify, "" where it does.
+    """
     left = Undo.objects.filter(saga_id=approval.run_id).exclude(fate=UndoFate.DONE)
     unknown = unknown_calls().filter(correlation_id=approval.run_id).order_by("-id")
     return {
         "not_undone": [told_of_undo(it, opens=False) for it in with_words(left, most=MOST_SHOWN)],
         "run_status": Run.objects.filter(id=approval.run_id).values_list("status", flat=True).first() or "",
+        "handoff_problem": flaw_of_handed(approval.run_id, approval.handoff_digest),
         "unknown_calls": list(unknown.values(*UNKNOWN_FACTS)[:MOST_SHOWN]),
     }  # fmt: skip
 

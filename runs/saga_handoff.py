@@ -11,6 +11,7 @@ from django.db.models import Max
 from psycopg.types.json import Jsonb
 
 from handoffs.models import Version
+from handoffs.named import flaw_of_named
 from handoffs.ride import reading_of, ride_of
 from liyagent.approvals.models import Approval
 from liyagent.core.canonical import digest
@@ -45,6 +46,11 @@ class Written:
 def thread_of_saga(saga_id: UUID) -> UUID:
     """Return the thread of what a failed run left: one a saga."""
     return UUID(digest(["handoff", "saga", str(saga_id)])[:32])
+
+
+def flaw_of_handed(saga_id: UUID, digest: str) -> str:
+    """Return why what a saga, or its request, says was handed over does not verify, "" where it does (HO-01)."""
+    return flaw_of_named(thread_of_saga(saga_id), digest)
 
 
 def write_hand_off(saga: Saga, root: Run, body: dict[str, Any]) -> Written:

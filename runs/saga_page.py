@@ -23,7 +23,7 @@ from runs.again import begun_again
 from runs.bare_writes import SHOWN, bare_of
 from runs.failed_saga import AGAIN
 from runs.models import Call, Run
-from runs.saga_handoff import thread_of_saga
+from runs.saga_handoff import flaw_of_handed, thread_of_saga
 from runs.saga_told import (
     MOST_UNKNOWN,
     NOT_OPENED,
@@ -140,6 +140,7 @@ def _filed(saga: Saga) -> dict[str, Any] | None:
         "kind": saga.handoff,
         "id": saga.handoff_id,
         "thread": thread_of_saga(saga.id) if saga.handoff_digest else None,
+        "handoff_problem": flaw_of_handed(saga.id, saga.handoff_digest),
         "at": saga.handed_off_at,
         "status": _stands(saga),
         "begun_again": again.id if again is not None else None,

@@ -28,7 +28,7 @@ from runs.errors import CheckpointBroken
 from runs.head import BODIES
 from runs.models import Call, Run
 from runs.run_page import place_of
-from runs.saga_handoff import thread_of_saga
+from runs.saga_handoff import flaw_of_handed, thread_of_saga
 from runs.saga_sentence import HandedOff, beginning_of, counted, to_do
 from runs.saga_state import counts_of, state_of
 from runs.saga_told import with_words, words_of
@@ -99,7 +99,8 @@ def saga_context(request: HttpRequest, saga: Saga) -> dict[str, Any]:
         ),
         "to_do": to_do(saga, counts, len(unknown), handed),
         "handed": handed,
-        "thread": thread_of_saga(saga.id) if saga.handoff_digest else None,
+        "thread": thread_of_saga(saga.id),
+        "handoff_problem": flaw_of_handed(saga.id, saga.handoff_digest),
         "shown": page_of(saga, number, rounds=rounds, with_words_too=with_them),
         "page": {"number": number, "pages": pages},
         **bare,

@@ -83,11 +83,13 @@ class FiledSerializer(serializers.Serializer[Any]):
     """What was put before a person: a request or a ticket, how it stands, and the run that was begun again on it.
 
     `thread` is that of the hand-off: every version, and who read which. Null where it was filed before hand-offs were kept.
+    `handoff_problem`: why `handoff_digest` does not verify, empty where it does.
     """
 
     kind = serializers.CharField()
     id = serializers.CharField()
     thread = serializers.UUIDField(allow_null=True)
+    handoff_problem = serializers.CharField(allow_blank=True)
     at = serializers.DateTimeField()
     status = serializers.CharField(allow_blank=True)
     begun_again = serializers.UUIDField(allow_null=True)

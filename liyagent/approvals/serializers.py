@@ -188,6 +188,11 @@ class ApprovalToldSerializer(ApprovalFactsSerializer):
     run_status = serializers.CharField(required=False, allow_blank=True)
     not_undone = NotUndoneSerializer(many=True, required=False)
     unknown_calls = UnknownCallSerializer(many=True, required=False)
+    handoff_problem = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        help_text="Of kind saga: why `handoff_digest` does not verify; empty where it does.",
+    )
     routine = RoutineAskedSerializer(required=False)
     arguments = serializers.DictField(required=False)
 
@@ -202,6 +207,7 @@ class ApprovalToldSerializer(ApprovalFactsSerializer):
             "run_status",
             "not_undone",
             "unknown_calls",
+            "handoff_problem",
             "routine",
             "arguments",
         )

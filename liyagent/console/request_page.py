@@ -24,6 +24,7 @@ from runs.head import BODIES
 from runs.late_look import FOUND
 from runs.models import Call, Part, Run, RunStatus
 from runs.run_page import place_of
+from runs.saga_handoff import flaw_of_handed
 from runs.states import state_of
 from runs.unknown import unknown_calls
 from sagas.models import Saga
@@ -32,7 +33,7 @@ MOST_UNKNOWN = 20
 TASK = "task"
 ASLEEP = (
     "The run sleeps until this is decided, and holds no process meanwhile. Whatever is decided, it goes on then: "
-    "approved, it makes the call; rejected, its model is told why."
+    "approved, it makes the call; rejected, its model, or its workflow, is told why."
 )
 AWAKE = (
     "The run waits for this and is being looked after just now; it goes to sleep again, or goes on."
@@ -98,7 +99,14 @@ class RequestWithRunAdmin(ApprovalAdmin):
             return {**question_of(args, approval), "sleep": OVER if ended else told, "became": None}
         if approval.kind == SAGA:
             handed = handed_over(request, approval, run, args)
-            return {"handed": handed, "sleep": "", "began": begun_by(approval), "became": None}
+            problem = flaw_of_handed(approval.run_id, approval.handoff_digest)
+            return {
+                "handed": handed,
+                "handoff_problem": problem,
+                "sleep": "",
+                "began": begun_by(approval),
+                "became": None,
+            }
         if approval.kind == ROUTINE:
             return {"adoption": adoption(request, approval, args), "sleep": "", "became": None}
         return {}

@@ -17,6 +17,7 @@ from tests.databases import FreshDatabase
 from tests.flows.conftest import Api, api_of, make_user
 from tests.flows.test_console_run_page import page_of
 from tests.flows.test_delegation import child_of, handed, viewer
+from tests.flows.test_handoffs_tampered import changed_by_hand
 from tests.unit.runs.carrying.conftest import World, world
 from tests.unit.runs.carrying.test_compensation import fail, undoing, undone
 from tests.unit.runs.carrying.test_hand_off import TWO, stubborn
@@ -107,3 +108,44 @@ def test_a_saga_and_its_request_name_what_was_handed_over(stubborn: World, rita:
     assert pages.get(thread_page).status_code == 200
     for path in (f"sagas/saga/{run.id}", f"approvals/approval/{request.id}"):
         assert version["digest"] in pages.get(f"/admin/{path}/change/").content.decode()
+
+
+@pytest.mark.promise("HO-01", "HO-03")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE sagas_saga SET handoff_digest = repeat('a', 64); UPDATE approvals_approval SET handoff_digest = repeat('a', 64)",
+        "UPDATE sagas_saga SET handoff_digest = ''; UPDATE approvals_approval SET handoff_digest = ''",
+        "UPDATE handoffs_snapshot SET body = '{}'",
+        "UPDATE handoffs_version SET author = 'eve'",
+        "DELETE FROM handoffs_version",
+    ],
+    ids=["the digest", "no digest", "what was handed over", "its version", "none left"],
+)
+def test_a_saga_and_its_request_tell_that_what_was_handed_over_was_changed(
+    stubborn: World, rita: Api, change: str
+) -> None:
+    run = fail(stubborn, *TWO)
+    undone(stubborn)
+    request = Approval.objects.get(kind="saga")
+    make_user("kim", "approvals.decide", "approvals.view_approval")
+    kim = api_of(User.objects.get(username="kim"))
+    pages = Client()
+    pages.force_login(User.objects.create_superuser("root"))
+    shown = (f"sagas/saga/{run.id}", f"approvals/approval/{request.id}")
+
+    def problems() -> list[str]:
+        saga = rita.get(f"/api/sagas/{run.id}").data["filed"]
+        return [
+            saga["handoff_problem"],
+            kim.get(f"/api/approvals/{request.id}").data["handoff_problem"],
+        ]
+
+    def told() -> list[bool]:
+        texts = [pages.get(f"/admin/{path}/change/").content.decode() for path in shown]
+        return ["not verified" in it for it in texts]
+
+    assert (problems(), told()) == (["", ""], [False, False])
+    changed_by_hand(change)
+    assert "" not in problems()
+    assert told() == [True, True]
