@@ -89,8 +89,7 @@ class Carrying:
             self.crew.begin(NO_PLACE, ask)
             while (ended := self.crew.next_ended(seconds=BEAT_SECONDS)) is None:
                 yield Beat()
-            if ended.error is not None:
-                raise ended.error
+            ended.check()
         self.job.cursor = {**self.job.cursor, IS_PROBED: True}
         yield self._step()
 
@@ -134,8 +133,7 @@ class Carrying:
 
     def _kept(self, ended: Ended[Place, Made | Skipped | None]) -> Keep:
         """Take note of what ended, and return what keeps it."""
-        if ended.error is not None:
-            raise ended.error
+        ended.check()
         run_id, lane = ended.key
         self.kept += 1
         if isinstance(ended.made, Skipped):

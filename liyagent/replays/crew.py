@@ -11,6 +11,7 @@ from typing import Generic, Self, TypeVar
 
 from django.db import connection
 
+from liyagent.jobs.errors import JobFailed
 from missions.context import Stamp, stamped
 
 K = TypeVar("K", bound=Hashable)
@@ -24,6 +25,14 @@ class Ended(Generic[K, T]):
     key: K
     made: T | None
     error: BaseException | None
+
+    def check(self) -> None:
+        """Raise what it raised; what would end its thread ends no other. Raises `JobFailed`."""
+        if isinstance(self.error, Exception):
+            raise self.error
+        if self.error is not None:
+            said = f"{type(self.error).__name__}: {self.error}"
+            raise JobFailed(f"a run could not be replayed: {said}") from self.error
 
 
 class Crew(Generic[K, T]):
@@ -63,8 +72,11 @@ class Crew(Generic[K, T]):
         told = _Told[T]()
         with told, stamped(self._stamp):
             told.made = work()
-        connection.close()
-        self._ended.put(Ended(key=key, made=told.made, error=told.error))
+        try:
+            connection.close()
+        finally:
+            # Whoever carries the job waits for it.
+            self._ended.put(Ended(key=key, made=told.made, error=told.error))
 
 
 class _Told(Generic[T]):

@@ -130,6 +130,9 @@ class CohortReplay(Shaped):
             ),
             models.Index(fields=["mission", "-created_at", "-id"], name="replays_of_mission"),
             models.Index(
+                fields=["created_at"], name="replays_live", condition=Q(ended_at__isnull=True)
+            ),
+            models.Index(
                 fields=["ended_at"], name="replays_ended", condition=Q(ended_at__isnull=False)
             ),
         )

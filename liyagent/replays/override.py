@@ -15,6 +15,7 @@ from liyagent.replays.errors import ReplayInvalid
 
 # Where words and a key are sent.
 PLACES = ("base_url", "api_key_env")
+SENDS_NOTHING = "scripted"
 FIELD = "override"
 MOST_NAMED = 5
 
@@ -24,7 +25,7 @@ def checked_override(
 ) -> dict[str, Any]:
     """Return what of `given` is another than the agent has. Raises `ReplayInvalid` with the path of each thing that is wrong.
 
-    Another address, or the name of another key, wants an agent that uses it with that provider already, or the right to change
+    Another address, the name of another key, or a key for another provider wants an agent that uses it so already, or the right to change
     agents: else a replay would send words and keys to wherever its asker likes.
     """
     stands = definition_of(agent)
@@ -55,9 +56,13 @@ def checked_override(
 
 def _require_known_endpoint(merged: Mapping[str, Any], override: Mapping[str, Any]) -> None:
     moved = [name for name in PLACES if name in override]
+    # Without an address each provider has its own: another one would be shown the key of the first.
+    shows_key = merged["api_key_env"] and merged["provider"] != SENDS_NOTHING
+    if not moved and "provider" in override and shows_key:
+        moved = ["provider"]
     if not moved:
         return
     endpoint = {name: merged[name] for name in ("provider", *PLACES)}
     if not Agent.objects.filter(**endpoint).exists():
-        said = "is used with this provider by no agent; another address or key wants the permission agents.change_agent"
+        said = "is used so by no agent: words and keys go to another place only with the permission agents.change_agent"
         raise ReplayInvalid({f"{FIELD}.{name}": said for name in moved})

@@ -15,6 +15,7 @@ from liyagent.agents.definitions import definition_of, save_agent
 from liyagent.agents.errors import ReplayWanted
 from liyagent.agents.models import Agent
 from liyagent.replays.forget import FORGET
+from liyagent.replays.left import FOUND
 from liyagent.replays.models import CohortReplay
 from tests.databases import FreshDatabase
 from tests.flows.conftest import Api, api_of
@@ -106,5 +107,8 @@ def test_what_is_old_is_found_by_its_end(filled: Api) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {FORGET}", [97 * 86_400.0, 20])
         plan = "\n".join(row[0] for row in cursor.fetchall())
+        cursor.execute(f"EXPLAIN {FOUND}", [20])
+        left = "\n".join(row[0] for row in cursor.fetchall())
     assert "replays_ended" in plan
-    assert "Seq Scan on replays" not in plan
+    assert "replays_live" in left
+    assert "Seq Scan on replays" not in plan + left

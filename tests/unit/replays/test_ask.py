@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from django.conf import settings
 
-from liyagent.agents.definitions import save_agent
+from liyagent.agents.definitions import definition_of, save_agent
 from liyagent.agents.errors import AgentUnknown
 from liyagent.agents.models import Agent
 from liyagent.core.errors import BadInput
@@ -137,6 +137,21 @@ def test_words_and_keys_go_only_where_an_agent_sends_them_already(cohorts: Cohor
     half = {**elsewhere, "api_key_env": "ANOTHER_KEY"}
     assert refused(cohorts, override=half, may_choose_endpoint=False)
     assert cohorts.wanted(override=half, may_choose_endpoint=True).override == half
+
+
+def test_a_key_is_shown_to_no_other_provider(cohorts: Cohorts) -> None:
+    """Where no address is given each provider has its own: the key of one would be sent to the other."""
+    cohorts.record()
+    agent = Agent.objects.get(key="triage")
+    save_agent({**definition_of(agent), "provider": "openai", "api_key_env": "SOME_KEY"}, actor="t")
+    told = refused(cohorts, override={"provider": "anthropic"}, may_choose_endpoint=False)
+    assert list(told) == ["override.provider"]
+    assert "agents.change_agent" in told["override.provider"]
+    without = {"provider": "anthropic", "api_key_env": "OTHER_KEY"}
+    save_agent({"key": "other", "name": "O", "model": "m", **without}, actor="t")
+    assert cohorts.wanted(override=without, may_choose_endpoint=False).override == without
+    assert cohorts.wanted(override={"provider": "scripted"}, may_choose_endpoint=False)
+    assert cohorts.wanted(override={"provider": "anthropic"}, may_choose_endpoint=True)
 
 
 @pytest.mark.promise("RP-01")

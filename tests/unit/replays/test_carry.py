@@ -25,12 +25,14 @@ from liyagent.replays import carry
 from liyagent.replays.ask import ask_replay
 from liyagent.replays.cancel import cancel_replay
 from liyagent.replays.errors import ReplayEnded
+from liyagent.replays.left import end_left
 from liyagent.replays.models import CohortReplay, Replayed
 from runs.models import Run
 from tests.fakes.model_server import Turn
 from tests.unit.jobs.conftest import Killed
 from tests.unit.replays.cohorts import Body, Cohorts, cohorts, has_results, number_of
 from tests.unit.replays.conftest import asks, replays, world
+from tests.unit.runs.carrying.conftest import never
 
 __all__ = ["cohorts", "replays", "world"]
 
@@ -246,6 +248,25 @@ def test_its_job_may_be_cancelled_as_any_other(cohorts: Cohorts) -> None:
     assert len(cohorts.world.audit("agent.cohort_replay")) == 2
 
 
+@pytest.mark.parametrize("statement", ["UPDATE jobs_job SET after_end_at = NULL", "DELETE FROM jobs_job"])  # fmt: skip
+def test_one_whose_job_ended_where_nobody_knows_of_it_is_ended_too(cohorts: Cohorts, statement: str) -> None:  # fmt: skip
+    """By a process of the release before, which owes nothing after the end of this kind."""
+    cohorts.record()
+    replay, other = cohorts.ask(), cohorts.ask(strict=True)
+    assert end_left(never) == 0
+    cancel_job(Job.objects.get(id=replay.job_id).id, actor="olga")
+    assert end_left(never) == 0, "what is owed after its end is done by whoever does that"
+    cohorts.world.sql(f"{statement} WHERE id = '{replay.job_id}'")
+    assert (end_left(never), end_left(never)) == (1, 0)
+    replay.refresh_from_db()
+    is_kept = statement.startswith("UPDATE")
+    assert replay.status == ("cancelled" if is_kept else "failed")
+    assert replay.reason == ("cancelled by olga" if is_kept else "its job ended before it was done")
+    assert cohorts.world.audit("agent.cohort_replay")[-1]["status"] == replay.status
+    other.refresh_from_db()
+    assert other.status == "queued"
+
+
 def test_a_process_that_drains_hands_it_back_at_once_and_the_next_goes_on(cohorts: Cohorts, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     side_by_side(monkeypatch, 2)
     cohorts.record(4)
@@ -360,6 +381,19 @@ def test_what_nobody_expected_fails_it_and_says_so(cohorts: Cohorts, monkeypatch
     monkeypatch.setattr("liyagent.replays.lane.compare", broken)
     replay = cohorts.done()
     assert (replay.status, replay.reason) == ("failed", "ZeroDivisionError: by zero")
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_what_would_end_a_thread_ends_the_cohort_alone(cohorts: Cohorts, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:  # fmt: skip
+    """Raised in the thread of a run it is no reason for the one that carries jobs to end."""
+    cohorts.record()
+
+    def over(*_: object, **__: object) -> None:
+        raise error("enough")
+
+    monkeypatch.setattr("liyagent.replays.lane.compare", over)
+    replay = cohorts.done()
+    assert (replay.status, replay.reason) == ("failed", f"a run could not be replayed: {error.__name__}: enough")  # fmt: skip
 
 
 @pytest.mark.promise("RP-04")
