@@ -150,7 +150,7 @@ def read_conf(env: Mapping[str, str] | None = None, *, base_dir: Path) -> Conf:
         hook_modules=_modules(env, "LIYAGENT_HOOK_MODULES"),
         scripts_dir=_scripts_dir(env) or base_dir / "liyagent" / "demo" / "scripts",
         commands_file=_commands_file(env),
-        prices_file=_prices_file(env),
+        prices_file=_prices_file(env, default=_demo_prices(base_dir) if is_beside_up else None),
         source_roots=_source_roots(env),
         crash_resume_entries=_flag(env, "TICKETIQ_CRASH_RESUME_ENTRIES", default=True),
         answer_seconds=_number(env, "LIYAGENT_ANSWER_DAYS", default=7, low=0, high=3_650)
@@ -312,9 +312,17 @@ def _scripts_dir(env: Mapping[str, str]) -> Path | None:
     return Path(text) if text else None
 
 
-def _prices_file(env: Mapping[str, str]) -> Path | None:
+def _demo_prices(base_dir: Path) -> Path | None:
+    """What the processes of `make up` count with, for a shell beside them."""
+    path = base_dir / "liyagent" / "demo" / "prices.yaml"
+    return path if path.is_file() else None
+
+
+def _prices_file(env: Mapping[str, str], *, default: Path | None) -> Path | None:
     """Where models' prices stand; what stands in it is read by `liyagent/providers/prices.py`."""
-    text = env.get("LIYAGENT_PRICES_FILE", "").strip()
+    if "LIYAGENT_PRICES_FILE" not in env:
+        return default
+    text = env["LIYAGENT_PRICES_FILE"].strip()
     if text and not Path(text).is_file():
         raise BadSetting(f"LIYAGENT_PRICES_FILE is {text!r}; it wants a file that exists")
     return Path(text).absolute() if text else None

@@ -124,7 +124,6 @@ class CohortReplayAdmin(ReadOnlyAdmin):
             "tried": page.tried_of(cohort.override),
             "override": page.override_of(cohort),
             "mission": named_mission_link(cohort.mission, stands_in=_request_id(cohort)),
-            "verified": page.verified_of(cohort),
             **self._now(request, cohort),
         }
         return TemplateResponse(request, "admin/replays/cohortreplay/page.html", context)
@@ -197,6 +196,7 @@ class CohortReplayAdmin(ReadOnlyAdmin):
     def _now(self, request: HttpRequest, cohort: CohortReplay) -> dict[str, Any]:
         return {
             **page.now_told(cohort),
+            "verified": page.verified_of(cohort),
             "limit_of_it": LIMIT_OF_IT,
             "may_ask": self.has_ask_permission(request),
             "sees_runs": request.user.has_perm(VIEW_RUN),

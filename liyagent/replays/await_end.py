@@ -39,6 +39,9 @@ def await_replay(
         else:
             lonely_since = None
         time.sleep(LOOK_SECONDS)
+    # What was done since the last look is told too.
+    if (progress := _progress(replay_id)) is not None:
+        tell(progress)
     return True
 
 

@@ -60,8 +60,8 @@ def is_live(cohort: CohortReplay) -> bool:
 
 
 def in_order(cohort: CohortReplay) -> list[Replayed]:
-    """Return what came of each run in each lane, without words: the worst first, and then in the order of the cohort."""
-    return sorted(results_of(cohort), key=lambda it: (-RANK.get(it.verdict, 0), it.number))
+    """Return what came of each run in each lane, without words: the worst first, what differs in more ways before what does in fewer."""
+    return sorted(results_of(cohort), key=lambda it: (-RANK.get(it.verdict, 0), -len(it.diff.get("differs", [])), it.number))  # fmt: skip
 
 
 def verified_of(cohort: CohortReplay) -> SafeString:

@@ -7,8 +7,10 @@ from typing import Any
 
 from liyagent.agents.replayed import TRIED
 from liyagent.core.tables import aligned, cell, visible
+from liyagent.providers.prices import active_prices
 from liyagent.replays.ask import Wanted
 from liyagent.replays.models import CohortReplay, Replayed
+from liyagent.replays.page import alike, sums_of
 from liyagent.replays.verdict import standing_of_verdict
 from liyagent.replays.wording import beyond_told, sentence_of
 
@@ -48,6 +50,9 @@ def report_text(replay: CohortReplay, results: Sequence[Replayed]) -> str:
     standing = standing_of_verdict(replay, with_results=True)
     if standing.is_verified is False:
         lines.append(f"its verdict does not verify: {standing.why}")
+    own = sums_of((it for it in results if it.lane == 0), currency=active_prices().currency)
+    if own:
+        lines.append("; ".join(f"{name.lower()} {was} > {now}" for name, was, now, _ in own))
     if replay.digest:
         lines.append(f"digest {replay.digest}")
     lines.append(f"{replay.verdict or replay.status}: cohort replay {replay.id}")
@@ -64,7 +69,7 @@ def _row(result: Replayed) -> tuple[str, ...]:
     return (
         f"{result.run_id}{lane}",
         result.verdict,
-        "same" if "answer" not in diff["differs"] else f"{diff['similarity']:.0%} alike",
+        "same" if "answer" not in diff["differs"] else f"{alike(diff)} alike",
         status["now"] if status["was"] == status["now"] else f"{status['was']} > {status['now']}",
         cell(", ".join(tools[:5]) or ("another order" if "tools" in diff["differs"] else "same")),
         ", ".join(served),

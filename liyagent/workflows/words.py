@@ -41,12 +41,16 @@ def _steps(steps: Sequence[Mapping[str, Any]], prefix: str) -> Iterator[StepTold
         yield StepTold(
             key=f"{prefix}{step['id']}",
             type=step["type"],
-            what=_what(step)[:LONGEST_TOLD],
+            what=_shortened(_what(step)),
             leads_to=", ".join(ways),
             undo=undo_of(step),
         )
         for name, inner in step.get("branches", {}).items():
             yield from _steps(inner, f"{prefix}{step['id']}/{name}/")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}…"
 
 
 def _what(step: Mapping[str, Any]) -> str:

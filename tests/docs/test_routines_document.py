@@ -43,7 +43,7 @@ def noted(number: int) -> Past:
 def test_every_line_of_it_answers_as_it_says(mine: Mine) -> None:
     mine.past([*map(closed, range(3)), *map(noted, range(3))])
     make_user("olga", *READER, "workflows.view_workflow")
-    make_user("ben", "approvals.decide")
+    make_user("kim", "approvals.decide")
     key = create_key(name="docs", username="olga").token
     said: list[str] = []
     with serving() as port:

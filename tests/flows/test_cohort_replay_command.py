@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -80,7 +81,9 @@ def test_it_waits_shows_how_far_it_is_and_ends_with_0_where_all_is_the_same(coho
     assert f"{runs[0].id}  same     same    answered  same   1 exact  0 > 36" in out
     assert "All 2 runs came out the same" in out
     assert out.splitlines()[-1] == f"same: cohort replay {CohortReplay.objects.get().id}"
-    assert "[" in err or err == "", "a quick one may be done before it is looked at"
+    assert "2 of 2 replays" in err, "what was done at the end is shown, however quick it was"
+    took = r"^tokens in 0 > \d+; tokens out 0 > \d+; waited for the model [\d.]+ s > [\d.]+ s$"
+    assert re.search(took, out, re.MULTILINE), out
 
 
 def test_it_ends_with_0_where_something_changed_and_with_1_where_a_run_regressed(cohorts: Cohorts) -> None:  # fmt: skip

@@ -83,5 +83,13 @@ def test_a_routine_of_the_demo_is_found_adopted_and_run_as_the_readme_says(
         unknown = ran(run.replace('"alert_id": "ALR-2018"', '"alert_id": "ALR-9999"'))
         assert unknown.status == "answered"
         assert Run.objects.get(parent_id=unknown.id).agent_key == "alert-desk"
+        unknown = ran(run.replace("ALR-2018", "ALR-9999"))
+        took_over = Run.objects.get(parent_id=unknown.id)
+        assert (unknown.status, took_over.status, took_over.model_steps) == (
+            "answered",
+            "answered",
+            1,
+        )
+        assert not Call.objects.filter(run_id=took_over.id).exists(), "nothing is made again"
     (given,) = re.findall(r"--input '(.*)'$", run)
     assert json.loads(given)["alert_id"] == "ALR-2018"

@@ -25,6 +25,18 @@ def test_the_first_seal_key_is_the_newest(tmp_path: Path) -> None:
     assert [name for name, _ in conf_with(tmp_path).seal_keys] == ["k2", "k1"]
 
 
+def test_a_shell_beside_make_up_counts_with_the_prices_of_the_demo(tmp_path: Path) -> None:
+    prices = tmp_path / "liyagent" / "demo" / "prices.yaml"
+    prices.parent.mkdir(parents=True)
+    prices.write_text("")
+    beside = {name: value for name, value in GOOD.items() if name != "DATABASE_URL"}
+    (tmp_path / ".liyagent").mkdir()
+    (tmp_path / ".liyagent" / "database-url").write_text(GOOD["DATABASE_URL"])
+    assert read_conf(beside, base_dir=tmp_path).prices_file == prices
+    assert read_conf({**beside, "LIYAGENT_PRICES_FILE": ""}, base_dir=tmp_path).prices_file is None
+    assert conf_with(tmp_path).prices_file is None
+
+
 @pytest.mark.promise("CR-11")
 def test_a_lease_lasts_eight_seconds_and_is_looked_for_every_three(tmp_path: Path) -> None:
     conf = conf_with(tmp_path)

@@ -15,6 +15,7 @@ from liyagent.agents.replayed import TRIED
 from liyagent.audit.models import AuditRow
 from liyagent.replays.cancel import cancel_replay
 from liyagent.replays.models import CohortReplay, Replayed
+from liyagent.replays.page import in_order
 from liyagent.replays.wording import beyond_told, sentence_of
 from runs.models import Run
 from tests.fakes.model_server import Turn
@@ -132,6 +133,26 @@ def test_the_part_that_changes_says_when_it_will_no_more(cohorts: Cohorts, ann: 
     cancel_replay(cohort.id, actor="ann")
     assert ann.get(address(cohort, "now/"))["X-Liyagent-Ended"] == "yes"
     assert ann.post(address(cohort, "now/")).status_code == 403
+
+
+def test_the_part_that_changes_ends_with_the_digest_that_holds(cohorts: Cohorts, ann: Client) -> None:  # fmt: skip
+    cohorts.record()
+    cohort = cohorts.ask()
+    assert "none yet" in ann.get(address(cohort, "now/")).content.decode()
+    cohorts.work()
+    told = ann.get(address(cohort, "now/")).content.decode()
+    assert "verifies" in told
+    assert CohortReplay.objects.get(id=cohort.id).digest in told
+
+
+def test_a_run_that_differs_in_more_ways_stands_before_one_that_differs_in_fewer(cohorts: Cohorts) -> None:  # fmt: skip
+    cohorts.record(2)
+    cohort = cohorts.done()
+    first, second = Replayed.objects.filter(cohort=cohort, lane=0).order_by("number")
+    for row, differs in ((first, ["arguments"]), (second, ["answer", "tools"])):
+        row.verdict, row.diff = "changed", {**row.diff, "differs": differs}
+        row.save()
+    assert [it.number for it in in_order(cohort)] == [second.number, first.number]
 
 
 def test_what_is_not_there_is_not_found(cohorts: Cohorts, ann: Client) -> None:

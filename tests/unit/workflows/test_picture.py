@@ -51,6 +51,12 @@ def test_what_came_of_a_step_is_told_in_a_word_and_by_a_class(state: str) -> Non
     assert STATES.get(state, state) in words
 
 
+def test_what_is_too_long_to_be_told_says_that_more_was_there() -> None:
+    step = {"id": "ask", "type": "agent", "agent": "triage", "task": "look " * 100}
+    (told,) = steps_in_words({"steps": [step]})
+    assert (len(told.what), told.what[-1]) == (301, "…")
+
+
 def test_what_somebody_wrote_is_shown_and_not_obeyed() -> None:
     data = {
         "steps": [
