@@ -9,11 +9,14 @@ from django.db import transaction
 
 from liyagent.agents.compensations import Wrong, clean_compensations, problems_in_world
 from liyagent.agents.errors import AgentInvalid, AgentUnknown, VersionMoved
-from liyagent.agents.fields import CHECKS, problems_of
+from liyagent.agents.fields import CHECKS, DEFAULTS, problems_of
 from liyagent.agents.models import Agent, AgentVersion
 from liyagent.agents.replayed import require_replayed
 from liyagent.audit.record import record
 from liyagent.core.files import Place
+
+# A release before that changes one field of an agent takes all others from its version, and fails at one it does not know.
+NEW = frozenset({"require_replay"})
 
 
 def save_agent(definition: dict[str, Any], *, actor: str) -> Agent:
@@ -108,7 +111,7 @@ def _save(values: dict[str, Any], *, actor: str, expected: int | None = None) ->
         agent.version += 1
         agent.save(update_fields=[*values, "version", "updated_at"])
     AgentVersion.objects.create(
-        agent=agent, number=agent.version, definition=values, created_by=actor[:150]
+        agent=agent, number=agent.version, definition=_kept(values), created_by=actor[:150]
     )
     changed = sorted(name for name in values if is_new or before.get(name) != values[name])
     detail = {"agent": agent.key, "version": agent.version, "changed": changed}
@@ -116,6 +119,11 @@ def _save(values: dict[str, Any], *, actor: str, expected: int | None = None) ->
     if "compensations" in changed and (values["compensations"] or not is_new):
         _record_undos(agent, before.get("compensations", {}), actor=actor)
     return agent
+
+
+def _kept(values: dict[str, Any]) -> dict[str, Any]:
+    """What a version keeps: without what a release before, which saves with it, does not know, unless somebody set it."""
+    return {name: it for name, it in values.items() if name not in NEW or it != DEFAULTS[name]}
 
 
 def _record_undos(agent: Agent, before: dict[str, Any], *, actor: str) -> None:

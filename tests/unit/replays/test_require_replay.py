@@ -175,3 +175,13 @@ def test_a_save_by_a_release_that_knows_no_demand_does_not_drop_it(demanding: Co
     assert definition_of(agent)["require_replay"] is True
     assert "none tried this change of version 3" in refused(model="cheaper")
     assert save(max_steps=8).require_replay is True
+
+
+def test_a_version_names_the_demand_only_where_there_is_one(cohorts: Cohorts) -> None:
+    """A release before that sets the undos of an agent takes the rest from its version, and knows no such field."""
+    agent = save(max_steps=9)
+    kept = agent.versions.get(number=agent.version).definition
+    assert ("require_replay" in kept, definition_of(agent)["require_replay"]) == (False, False)
+    assert save(max_steps=9).version == agent.version
+    agent = save(require_replay=True)
+    assert agent.versions.get(number=agent.version).definition["require_replay"] is True
