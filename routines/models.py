@@ -7,6 +7,9 @@ from typing import Any
 from django.db import models
 from django.db.models import Func, Q
 
+from liyagent.core.shaped import Shaped
+from routines import shapes
+
 NOW = Func(function="liyagent_now", output_field=models.DateTimeField())
 
 
@@ -25,7 +28,7 @@ def no_facts() -> dict[str, Any]:
     return {}
 
 
-class Routine(models.Model):
+class Routine(Shaped):
     """A pattern and what it compiles to.
 
     `pattern` is the digest of agent and tools in their order, and of nothing else, so that it stays the same while its runs grow.
@@ -36,6 +39,18 @@ class Routine(models.Model):
     `baseline` is what those runs took on average, as it was adopted.
     `withheld` says why it is not offered, "" where it is.
     """
+
+    SHAPES = {
+        "tools": (shapes.is_texts, []),
+        "definition": (shapes.is_definition, {}),
+        "parameters": (shapes.is_parameters, []),
+        "origins": (shapes.is_origins, []),
+        "as_parameters": (shapes.is_made, []),
+        "runs": (shapes.is_runs, []),
+        "score": (shapes.is_score, {}),
+        "tools_seen": (shapes.is_seen, {}),
+        "baseline": (shapes.is_baseline, {}),
+    }
 
     id = models.UUIDField(primary_key=True, editable=False)
     agent_key = models.CharField(max_length=80)

@@ -11,6 +11,7 @@ from django.db.models import OuterRef, Q, Subquery
 
 from liyagent.core.tables import visible
 from liyagent.core.templates import EXPRESSION
+from liyagent.workflows.check import problems_of
 from liyagent.workflows.load import in_order
 from liyagent.workflows.models import Workflow
 from liyagent.workflows.picture import anchor, box_id, picture_of
@@ -47,8 +48,8 @@ class ValueRow:
 
 
 def shown_definition(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a definition as a picture, in words and as JSON; nothing of one that is empty."""
-    if not definition.get("steps"):
+    """Return a definition as a picture, in words and as JSON; nothing of one that is empty, or none."""
+    if not definition.get("steps") or problems_of(definition):
         return {}
     text = json.dumps(in_order(definition), ensure_ascii=False, indent=2)
     return {

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-COUNT, TEXT, SHARE = 0, "", 0.0
+from liyagent.core.shapes import COUNT, SHARE, TEXT, is_map, is_shaped
+
 BESIDE = {"was": COUNT, "now": COUNT}
 DIFF: dict[str, Any] = {
     "differs": [TEXT],
@@ -37,22 +36,9 @@ ESTIMATE: dict[str, Any] = {
 }
 
 
-def is_shaped(value: Any, like: Any) -> bool:
-    """Whether a value has all that `like` has, each of its kind; what a list holds is like the one thing that stands in its model."""
-    if isinstance(like, Mapping):
-        return isinstance(value, Mapping) and all(
-            name in value and is_shaped(value[name], it) for name, it in like.items()
-        )
-    if isinstance(like, Sequence) and not isinstance(like, str):
-        return isinstance(value, list) and all(is_shaped(it, like[0]) for it in value)
-    if isinstance(like, float):
-        return type(value) in (int, float) and math.isfinite(value)
-    return type(value) is type(like)
-
-
 def is_diff(value: Any) -> bool:
     """Whether it is the diff of a result."""
-    return is_shaped(value, DIFF) and _is_map(value["counts"], COUNT)
+    return is_shaped(value, DIFF) and is_map(value["counts"], COUNT)
 
 
 def is_estimate(value: Any) -> bool:
@@ -62,7 +48,7 @@ def is_estimate(value: Any) -> bool:
 
 def is_override(value: Any) -> bool:
     """Whether it is what was tried."""
-    return _is_map(value, TEXT)
+    return is_map(value, TEXT)
 
 
 def is_runs(value: Any) -> bool:
@@ -77,8 +63,4 @@ def is_skipped(value: Any) -> bool:
 
 def is_summary(value: Any) -> bool:
     """Whether it is what a cohort replay came to, or nothing yet."""
-    return isinstance(value, dict) and _is_map(value.get("verdicts", {}), COUNT)
-
-
-def _is_map(value: Any, like: Any) -> bool:
-    return isinstance(value, dict) and all(is_shaped(it, like) for it in value.values())
+    return isinstance(value, dict) and is_map(value.get("verdicts", {}), COUNT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from routines.refusals import RoutineFiled, RoutineMoved, RoutineStale
 from routines.suspend import suspend_if_it_falls_back
 from tests.unit.routines.conftest import Mine, closed
 from tests.unit.routines.stored import store
+from tests.unit.routines.test_admin import LIST, at, logged_in
 from tests.unit.routines.test_adopt import approve, now
 from tests.unit.routines.test_standing import adopted, goes
 from tests.unit.runs.carrying.conftest import World, world
@@ -97,3 +99,20 @@ def test_a_request_outlives_runs_that_say_nothing_new(mine: Mine) -> None:
     assert mine.audit("changed") == []
     approve(approval)
     assert now(routine).state == "adopted"
+
+
+BAD: tuple[Any, ...] = (None, 1, "x", [], {}, [1], {"a": 1}, ["x"], [{}], [[]], {"steps": [1]}, {"steps": [{"id": "s1", "type": "tool"}]}, {"runs": None, "mismatches": [1]})  # fmt: skip
+
+
+@pytest.mark.parametrize("column", ["tools", "definition", "parameters", "origins", "as_parameters", "runs", "score", "tools_seen", "baseline"])  # fmt: skip
+def test_a_row_that_somebody_wrote_by_hand_breaks_no_list_and_no_page(world: World, column: str) -> None:  # fmt: skip
+    root, routine = logged_in(is_root=True), store()
+    asked = adopt_routine(routine_id=routine.id, actor="anna").approval.id
+    other = store(pattern="f" * 64)
+    for bad in BAD:
+        world.sql(f"UPDATE routines_routine SET {column} = %s::jsonb WHERE id = %s", json.dumps(bad), routine.id)  # fmt: skip
+        for path in (LIST, "/api/agents/triage/routines"):
+            answer = root.get(path)
+            assert (answer.status_code, str(other.id) in answer.content.decode()) == (200, True)
+        for path in (at(routine), at(routine, "adopt"), at(routine, "dismiss"), f"/admin/approvals/approval/{asked}/change/", f"/api/routines/{routine.id}", f"/api/approvals/{asked}"):  # fmt: skip
+            assert root.get(path).status_code == 200, (path, bad)
