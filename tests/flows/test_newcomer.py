@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
+from liyagent.agents.definitions import definition_of, save_agent
+from liyagent.agents.models import Agent
 from liyagent.approvals.models import Approval
 from liyagent.jobs.work import work_due
 from liyagent.leases.holding import register_holder
@@ -91,5 +93,16 @@ def test_a_routine_of_the_demo_is_found_adopted_and_run_as_the_readme_says(
             1,
         )
         assert not Call.objects.filter(run_id=took_over.id).exists(), "nothing is made again"
+        save_agent(
+            {**definition_of(Agent.objects.get(key="alert-desk")), "write_posture": "refuse"},
+            actor="ann",
+        )
+        refused = ran(run.replace("ALR-2018", "ALR-2020"))
+        took_over = Run.objects.get(parent_id=refused.id)
+        assert (refused.status, took_over.status, took_over.calls_made) == (
+            "answered",
+            "answered",
+            0,
+        )
     (given,) = re.findall(r"--input '(.*)'$", run)
     assert json.loads(given)["alert_id"] == "ALR-2018"
