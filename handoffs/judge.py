@@ -10,8 +10,8 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from events.tags import RecordKey
 from handoffs.content import Content
-from handoffs.models import Version
-from handoffs.tags import Stated, is_of
+from handoffs.models import Reading, Version
+from handoffs.tags import Read, Stated, is_of
 
 GONE = "what it handed over is gone"
 CHANGED = "what is stored does not hash to its digest"
@@ -53,3 +53,18 @@ def flaw_of_version(version: Version, keys: Sequence[RecordKey]) -> str:
     if not fits:
         return NOT_OURS
     return "" if version.parent == (before or "") else OTHER_PARENT
+
+
+def flaw_of_reading(reading: Reading, keys: Sequence[RecordKey]) -> str:
+    """Return why the row of a reading is not as it was written, "" where it is."""
+    read = Read(
+        thread=reading.thread,
+        number=reading.number,
+        digest=reading.digest,
+        reader=reading.reader,
+        run_id=reading.run_id,
+    )
+    fits = is_of(reading.tag, read, keys)
+    if fits is None:
+        return KEY_MISSING
+    return "" if fits else NOT_OURS

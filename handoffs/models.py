@@ -78,13 +78,17 @@ class Version(models.Model):
 
 
 class Reading(models.Model):
-    """That somebody read a version, by the digest that they read: a run, or a person who said so. Once each."""
+    """That somebody read a version, by the digest that they read: a run, or a person who said so. Once each.
+
+    `tag` shows that who said so had a key of ours.
+    """
 
     thread = models.UUIDField()
     number = models.IntegerField()
     digest = models.CharField(max_length=64)
     reader = models.CharField(max_length=200)
     run_id = models.UUIDField(null=True, blank=True)
+    tag = models.BinaryField(default=b"", db_default=b"")
     at = models.DateTimeField(db_default=NOW)
 
     class Meta:

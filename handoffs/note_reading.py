@@ -6,13 +6,15 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from events.keys import tagging_key
 from handoffs.errors import HandoffUnknown, OtherDigest
 from handoffs.heads import head_of
 from handoffs.models import Reading, Version
+from handoffs.tags import Read, tag_of
 from liyagent.audit.record import record
 
 NOTE = """
-INSERT INTO handoffs_reading (thread, number, digest, reader) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING id
+INSERT INTO handoffs_reading (thread, number, digest, reader, tag) VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING id
 """
 
 
@@ -27,9 +29,10 @@ def note_reading(*, thread: UUID, number: int, digest: str, reader: str) -> tupl
         raise HandoffUnknown(f"there is no version {number} of it; the newest is {head.number}")
     if version.snapshot_id != digest:
         raise OtherDigest(thread=thread, version=number, digest=version.snapshot_id)
+    read = Read(thread=thread, number=number, digest=digest, reader=reader, run_id=None)
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
-            cursor.execute(NOTE, [thread, number, digest, reader])
+            cursor.execute(NOTE, [thread, number, digest, reader, tag_of(read, tagging_key())])
             is_new = cursor.fetchone() is not None
         if is_new:
             detail = {"thread": str(thread), "version": number, "digest": digest}

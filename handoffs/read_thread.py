@@ -9,7 +9,12 @@ from uuid import UUID
 from events.keys import checking_keys
 from handoffs.content import Content
 from handoffs.heads import MOST_VERSIONS, no_thread
-from handoffs.judge import flaw_of_content, flaw_of_version, versions_to_judge
+from handoffs.judge import (
+    flaw_of_content,
+    flaw_of_reading,
+    flaw_of_version,
+    versions_to_judge,
+)
 from handoffs.models import Reading, Version
 from handoffs.stored import contents_under
 from handoffs.written import contradictions, is_told_of
@@ -59,7 +64,11 @@ def read_thread(thread: UUID) -> ThreadTold:
     return ThreadTold(
         thread=thread,
         versions=versions,
-        problems=[*_problems(versions), *contradictions(thread, digests)],
+        problems=[
+            *_problems(versions),
+            *contradictions(thread, digests),
+            *_not_read(readings[:MOST_READINGS]),
+        ],
         readings=readings[:MOST_READINGS],
         has_more_readings=len(readings) > MOST_READINGS,
     )
@@ -103,3 +112,11 @@ def _problems(versions: Sequence[VersionTold]) -> Iterator[str]:
         if it.flaw:
             yield f"version {number}: {it.flaw}"
         expected = number + 1
+
+
+def _not_read(readings: Sequence[Reading]) -> Iterator[str]:
+    """Say which readings nobody with a key of ours wrote."""
+    keys = checking_keys()
+    for it in readings:
+        if flaw := flaw_of_reading(it, keys):
+            yield f"that {it.reader} read version {it.number}: {flaw}"

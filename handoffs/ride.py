@@ -7,7 +7,7 @@ from uuid import UUID
 
 from events.keys import tagging_key
 from handoffs.content import Content, body_text
-from handoffs.tags import Stated, tag_of
+from handoffs.tags import Read, Stated, tag_of
 
 
 def ride_of(
@@ -42,7 +42,10 @@ def ride_of(
         correlation_id=correlation_id,
         request_id=request_id,
     )
-    return {**ride, **_reader(reader, reader_run)}
+    if not reader:
+        return ride
+    known: dict[str, Any] = {"thread": thread, "number": number, "digest": ride["digest"]}
+    return {**ride, **reading_of(**known, reader=reader, run_id=reader_run)}
 
 
 def ride_with(
@@ -86,12 +89,15 @@ def reading_of(
     *, thread: UUID, number: int, digest: str, reader: str, run_id: UUID | None
 ) -> dict[str, Any]:
     """Return, as `liyagent_hand` takes it, that `reader` read a version by the digest that it made of it; nothing is written else."""
-    named = {"thread": str(thread), "number": number, "digest": digest}
-    return {**named, **_reader(reader, run_id)}
-
-
-def _reader(reader: str, run_id: UUID | None) -> dict[str, Any]:
-    return {"reader": reader, "reader_run": _id(run_id)} if reader else {}
+    read = Read(thread=thread, number=number, digest=digest, reader=reader, run_id=run_id)
+    return {
+        "thread": str(thread),
+        "number": number,
+        "digest": digest,
+        "reader": reader,
+        "reader_run": _id(run_id),
+        "reader_tag": tag_of(read, tagging_key()).hex(),
+    }
 
 
 def _id(value: UUID | None) -> str | None:

@@ -5,7 +5,7 @@ which thread the version is and as the how-manieth, what was handed over, by who
 
     fingerprint of the key (4 bytes) | HMAC-SHA-256, first half (16)
 
-The key is the record's, as of events. What a version stands in the place of is not in it: that is the one before.
+A reading has one too, of who read which. The key is the record's, as of events. What a version stands in the place of is not in it: that is the one before.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from uuid import UUID
 from events.tags import FINGERPRINT_BYTES, MAC_BYTES, RecordKey
 
 DOMAIN = "liyagent/handoff-tag/v1"
+READ = "liyagent/handoff-reading-tag/v1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +34,40 @@ class Stated:
     correlation_id: UUID | None
     mission: str
 
+    def said(self) -> list[str | int]:
+        """Return what the tag is made over."""
+        return [
+            DOMAIN, str(self.thread), self.number, self.digest, self.author, str(self.run_id or ""),
+            str(self.correlation_id or ""), self.mission,
+        ]  # fmt: skip
 
-def tag_of(stated: Stated, key: RecordKey) -> bytes:
-    """Return the tag of a version."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """What the tag of a reading says: who read which version, by which digest, in which run."""
+
+    thread: UUID
+    number: int
+    digest: str
+    reader: str
+    run_id: UUID | None
+
+    def said(self) -> list[str | int]:
+        """Return what the tag is made over."""
+        return [
+            READ, str(self.thread), self.number, self.digest, self.reader, str(self.run_id or ""),
+        ]  # fmt: skip
+
+
+def tag_of(stated: Stated | Read, key: RecordKey) -> bytes:
+    """Return the tag of a version, or of a reading."""
     return key.fingerprint + _mac(stated, key)
 
 
-def is_of(tag: bytes | memoryview[int], stated: Stated, keys: Sequence[RecordKey]) -> bool | None:
-    """Whether who had a key of ours wrote this very version; None where the key that it names is not among `keys`."""
+def is_of(
+    tag: bytes | memoryview[int], stated: Stated | Read, keys: Sequence[RecordKey]
+) -> bool | None:
+    """Whether who had a key of ours wrote this very version or reading; None where the key that it names is not among `keys`."""
     data = bytes(tag)
     if len(data) != FINGERPRINT_BYTES + MAC_BYTES:
         return False
@@ -50,9 +77,5 @@ def is_of(tag: bytes | memoryview[int], stated: Stated, keys: Sequence[RecordKey
     return any(hmac.compare_digest(data[FINGERPRINT_BYTES:], _mac(stated, it)) for it in named)
 
 
-def _mac(stated: Stated, key: RecordKey) -> bytes:
-    said = [
-        DOMAIN, str(stated.thread), stated.number, stated.digest, stated.author, str(stated.run_id or ""),
-        str(stated.correlation_id or ""), stated.mission,
-    ]  # fmt: skip
-    return hmac.digest(key.secret, json.dumps(said).encode(), "sha256")[:MAC_BYTES]
+def _mac(stated: Stated | Read, key: RecordKey) -> bytes:
+    return hmac.digest(key.secret, json.dumps(stated.said()).encode(), "sha256")[:MAC_BYTES]

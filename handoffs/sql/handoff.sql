@@ -22,8 +22,9 @@ BEGIN
                 PERFORM liyagent_hand_version(v, v_thread, v_number, v_parent);
             END IF;
             IF COALESCE(v->>'reader', '') <> '' AND v_parent IS NOT NULL THEN
-                INSERT INTO handoffs_reading (thread, number, digest, reader, run_id)
-                    VALUES (v_thread, v_number, v->>'digest', v->>'reader', (v->>'reader_run')::uuid)
+                INSERT INTO handoffs_reading (thread, number, digest, reader, run_id, tag)
+                    VALUES (v_thread, v_number, v->>'digest', v->>'reader', (v->>'reader_run')::uuid,
+                        decode(v->>'reader_tag', 'hex'))
                     ON CONFLICT DO NOTHING;
             END IF;
         EXCEPTION WHEN OTHERS THEN

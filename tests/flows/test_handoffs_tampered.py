@@ -203,3 +203,32 @@ def test_the_database_refuses_every_change(
         change()
     assert olga.get(f"{ALL}/{thread['thread']}").data["chain_holds"]
     assert AuditRow.objects.filter(action="agent.handoff").count() == 4
+
+
+ADDED = """INSERT INTO handoffs_reading (thread, number, digest, reader, tag) SELECT thread, number, digest, 'eve', {}
+    FROM handoffs_version WHERE number = 1 AND thread IN (SELECT thread FROM handoffs_reading)"""
+
+
+@pytest.mark.promise("HO-01")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE handoffs_reading SET reader = 'eve'",
+        "UPDATE handoffs_reading SET run_id = thread",
+        "UPDATE handoffs_reading SET number = 1, digest = (SELECT digest FROM handoffs_version v"
+        " WHERE v.number = 1 AND v.thread = handoffs_reading.thread)",
+        "UPDATE handoffs_reading SET tag = tag || '\\x00'",
+        "UPDATE handoffs_reading SET tag = (SELECT tag FROM handoffs_version LIMIT 1)",
+        ADDED.format("''"),
+        ADDED.format("tag"),
+    ],
+    ids=["the reader", "the run", "what was read", "the tag", "a version's tag", "one more", "one more with a version's tag"],
+)  # fmt: skip
+def test_a_reading_that_was_changed_or_added_by_hand_is_told(
+    olga: Api, thread: dict[str, Any], change: str
+) -> None:
+    assert changed_by_hand(change) == 1
+    shown = olga.get(f"{ALL}/{thread['thread']}").data
+    assert shown["chain_holds"] is False
+    (problem,) = shown["problems"]
+    assert "read version" in problem
