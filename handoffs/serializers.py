@@ -30,6 +30,16 @@ class AnyJson(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
+class _Number(serializers.IntegerField):
+    """The number of a version: a JSON number that is whole, and no text that could be read as one."""
+
+    def to_internal_value(self, data: Any) -> int:
+        """Return it."""
+        if type(data) not in {int, float}:
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
 class _FromTo(serializers.Serializer[Any]):
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """Call who handed over `from`, and who was handed it `to`."""
@@ -48,7 +58,7 @@ class HandoffInput(_FromTo, StrictSerializer):
 class HandoffReviseInput(_FromTo, StrictSerializer):
     """What stands in the place of `expected_version`, which has to be the newest. What is not given stays as it is there."""
 
-    expected_version = serializers.IntegerField(min_value=1, max_value=LARGEST_NUMBER)
+    expected_version = _Number(min_value=1, max_value=LARGEST_NUMBER)
     body = AnyJson()
     sender = Words(source="sender", required=False, max_length=LONGEST_NAME)
     recipient = Words(source="recipient", required=False, max_length=LONGEST_NAME)
@@ -58,7 +68,7 @@ class HandoffReviseInput(_FromTo, StrictSerializer):
 class HandoffReadingInput(StrictSerializer):
     """Which version was read, and by which digest: as whoever read it made it of what they read."""
 
-    version = serializers.IntegerField(min_value=1, max_value=LARGEST_NUMBER)
+    version = _Number(min_value=1, max_value=LARGEST_NUMBER)
     digest = serializers.RegexField(DIGEST, trim_whitespace=False)
 
 

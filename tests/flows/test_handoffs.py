@@ -317,3 +317,16 @@ def test_threads_are_listed_the_newest_first_a_page_at_a_time(olga: Api) -> None
     assert olga.get(f"{ALL}?mission=INC-8").data == {"handoffs": [], "next": None}
     for bad in ("?limit=0", "?cursor=x", "?mission=-x", "?kind=x", "?limit=1&limit=2"):
         assert olga.get(f"{ALL}{bad}").status == 400
+
+
+@pytest.mark.promise("HO-02")
+@pytest.mark.parametrize(
+    "number", ["1", " 1", "\uff11", "1_0", "", True, None, [1], 1.5, 0, -1, 1 << 31, 10**30]
+)
+def test_what_is_no_number_of_a_version_is_refused(olga: Api, number: Any) -> None:
+    first = opened(olga)
+    refused = revised(olga, first["thread"], number, "else")
+    assert (refused.status, refused.data["errors"][0]["field"]) == (400, "expected_version")
+    said = {"version": number, "digest": first["digest"]}
+    assert olga.post(f"{ALL}/{first['thread']}/readings", said).status == 400
+    assert len(olga.get(f"{ALL}/{first['thread']}").data["versions"]) == 1
