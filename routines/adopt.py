@@ -13,6 +13,7 @@ from liyagent.audit.record import record
 from liyagent.core.canonical import digest
 from liyagent.workflows.models import Workflow
 from liyagent.workflows.save import checked
+from routines.covered import covered_steps
 from routines.lock import lock_routine
 from routines.models import NOW, Routine, RoutineState
 from routines.refusals import (
@@ -99,6 +100,7 @@ def check_adoptable(routine: Routine) -> int:
     if problems:
         told = "; ".join(f"{path} {said}" for path, said in problems[:MOST_NAMED])
         raise RoutineUnfit(told, routine=routine.id)
+    refuse_covered(routine)
     standing = Workflow.objects.filter(key=key).values_list("version", flat=True).first() or 0
     if standing and not routine.workflow_key:
         raise RoutineUnfit(f"there is a workflow {key} already, which is not this routine's", routine=routine.id)  # fmt: skip
@@ -112,6 +114,14 @@ def refuse_stale(routine: Routine, seen: Mapping[str, str]) -> None:
         more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
         told = f"not what it was when it was compiled: {', '.join(changed[:MOST_NAMED])}{more}; have the runs of agent {routine.agent_key} mined again, once one met it as it is now"
         raise RoutineStale(told, routine=routine.id)
+
+
+def refuse_covered(routine: Routine) -> None:
+    """Raise `RoutineUnfit` where a data policy covers what it would write down: one that came after it was compiled (FL-93)."""
+    steps = covered_steps(routine.definition)
+    if steps:
+        told = f"a data policy covers what is given to {', '.join(steps[:MOST_NAMED])}; have the runs of agent {routine.agent_key} mined again"
+        raise RoutineUnfit(told, routine=routine.id)
 
 
 def name_of(routine: Routine) -> str:

@@ -10,7 +10,7 @@ from liyagent.audit.record import record
 from liyagent.core.canonical import digest
 from liyagent.core.errors import BadInput, Conflict
 from liyagent.workflows.save import save_workflow
-from routines.adopt import change_state, name_of, refuse_stale, told_of
+from routines.adopt import change_state, name_of, refuse_covered, refuse_stale, told_of
 from routines.baseline import baseline_of
 from routines.changes import MOST_CHANGES, changes_between
 from routines.lock import lock_routine
@@ -68,6 +68,7 @@ def _adopt(routine: Routine, approval: Approval) -> None:
         raise RoutineMoved(f"it hashes to {now} by now, and not to the {asked['digest']} that was shown; other is: {told}", routine=routine.id)  # fmt: skip
     # As who was asked saw them: runs that were looked through since may have met a tool as it is now.
     refuse_stale(routine, asked["tools_seen"])
+    refuse_covered(routine)
     try:
         workflow = save_workflow(
             key=asked["workflow"],

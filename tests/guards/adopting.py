@@ -52,6 +52,31 @@ ADOPTING_GUARDS: tuple[Guard, ...] = (
         tests=(f"{OF_BROKEN}test_looked_through_again_a_stale_one_is_not_asked_about",),
     ),
     Guard(
+        name="a literal that a data policy covers since is not saved",
+        file="routines/decide.py",
+        search="    refuse_covered(routine)\n",
+        replace="",
+        tests=(
+            f"{OF_BROKEN}test_a_literal_that_a_data_policy_covers_since_is_neither_asked_about_nor_saved",
+        ),
+    ),
+    Guard(
+        name="a literal that a data policy covers since is not asked about",
+        file="routines/adopt.py",
+        search="    refuse_covered(routine)\n",
+        replace="",
+        tests=(
+            f"{OF_BROKEN}test_a_literal_that_a_data_policy_covers_since_is_neither_asked_about_nor_saved",
+        ),
+    ),
+    Guard(
+        name="a broken row of a routine is read as nothing",
+        file="liyagent/core/shaped.py",
+        search="            if name in row.__dict__ and not is_right(row.__dict__[name]):\n",
+        replace="            if False:\n",
+        tests=(f"{OF_BROKEN}test_a_row_that_somebody_wrote_by_hand_breaks_no_list_and_no_page",),
+    ),
+    Guard(
         name="a routine whose world is gone is switched off",
         file="liyagent/workflows/save.py",
         search='    if given.get("is_enabled", True) is not False:\n',

@@ -10,12 +10,12 @@ import pytest
 from liyagent.approvals.decide import find_approval, withdraw
 from liyagent.approvals.models import Approval
 from liyagent.approvals.told import told_of
-from liyagent.gateway.models import Tool
+from liyagent.gateway.models import DataPolicy, Tool
 from liyagent.workflows.models import Workflow
 from routines.adopt import adopt_routine
 from routines.models import Routine
 from routines.page import request_of
-from routines.refusals import RoutineFiled, RoutineMoved, RoutineStale
+from routines.refusals import RoutineFiled, RoutineMoved, RoutineStale, RoutineUnfit
 from routines.suspend import suspend_if_it_falls_back
 from tests.unit.routines.conftest import Mine, closed
 from tests.unit.routines.stored import store
@@ -116,3 +116,25 @@ def test_a_row_that_somebody_wrote_by_hand_breaks_no_list_and_no_page(world: Wor
             assert (answer.status_code, str(other.id) in answer.content.decode()) == (200, True)
         for path in (at(routine), at(routine, "adopt"), at(routine, "dismiss"), f"/admin/approvals/approval/{asked}/change/", f"/api/routines/{routine.id}", f"/api/approvals/{asked}"):  # fmt: skip
             assert root.get(path).status_code == 200, (path, bad)
+
+
+@pytest.mark.promise("RT-05")
+@pytest.mark.field("FL-93")
+def test_a_literal_that_a_data_policy_covers_since_is_neither_asked_about_nor_saved(mine: Mine) -> None:  # fmt: skip
+    mine.past(closed(it, queue="Anna Schmidt") for it in range(4))
+    mine.mine()
+    routine = mine.only()
+    # What only covers where a value is read from is no reason.
+    DataPolicy.objects.create(name="paths", kind="regex", regex="steps|input", action="mask")
+    approval = adopt_routine(routine_id=routine.id, actor="anna").approval
+    DataPolicy.objects.create(name="names", kind="regex", regex="Anna [A-Z]", tools="crm/*", action="deny")  # fmt: skip
+    with pytest.raises(RoutineUnfit, match="a data policy covers what is given to s2; have the runs of agent triage mined again"):  # fmt: skip
+        approve(approval)
+    assert not Workflow.objects.exists()
+    mine.mine()
+    assert "Anna" not in str(mine.only().definition)
+    withdraw(approval_id=approval.id, actor="anna", reason="look again", may_decide=False)
+    approve(adopt_routine(routine_id=routine.id, actor="anna").approval)
+    Routine.objects.update(state="suggested", definition=routine.definition, digest=routine.digest)
+    with pytest.raises(RoutineUnfit, match="data policy"):
+        adopt_routine(routine_id=routine.id, actor="anna")
