@@ -10,7 +10,7 @@ from uuid import UUID
 from liyagent.jobs.models import NOW, Job
 from liyagent.leases.models import Holder
 from liyagent.replays.end import LIVE
-from liyagent.replays.models import CohortReplay, ReplayStatus
+from liyagent.replays.models import CohortReplay
 
 LOOK_SECONDS = 0.5
 
@@ -27,12 +27,12 @@ class Progress:
 def await_replay(
     replay_id: UUID, *, tell: Callable[[Progress], None], patience_seconds: float
 ) -> bool:
-    """Return once it has ended, telling how far it is; false where it waits and no process was there for so long."""
+    """Return once it has ended, telling how far it is; false where no process was there for so long."""
     lonely_since: float | None = None
-    while (status := _status(replay_id)) in LIVE:
+    while _status(replay_id) in LIVE:
         if (progress := _progress(replay_id)) is not None:
             tell(progress)
-        if status == ReplayStatus.QUEUED and not is_anybody_there():
+        if not is_anybody_there():
             lonely_since = lonely_since or time.monotonic()
             if time.monotonic() > lonely_since + patience_seconds:
                 return False

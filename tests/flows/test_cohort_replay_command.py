@@ -23,6 +23,8 @@ from liyagent.leases.holding import register_holder
 from liyagent.leases.identity import own_identity
 from liyagent.leases.own import OWN
 from liyagent.replays import await_end
+from liyagent.replays.listing import find_replay
+from liyagent.replays.management.commands import cohort_replay
 from liyagent.replays.models import CohortReplay
 from runs.models import Run
 from tests.fakes.model_server import Turn
@@ -137,6 +139,28 @@ def test_where_nobody_carries_it_it_says_so_and_leaves_it_queued(cohorts: Cohort
     with serving():
         code, _, err = shell(cohorts)
     assert (code, f"the very same goes on already: cohort replay {replay.id}" in err) == (0, True)
+
+
+def test_where_whoever_carried_it_is_gone_it_does_not_wait_for_ever(cohorts: Cohorts) -> None:
+    cohorts.record(1)
+    cohorts.ask(override=cohorts.override)
+    cohorts.world.sql("UPDATE replays_cohortreplay SET status = 'running'")
+    cohorts.world.sql("UPDATE jobs_job SET status = 'running', claimed_by = gen_random_uuid()")
+    cohorts.world.sql("DELETE FROM leases_holder")
+    code, _, err = shell(cohorts, "--patience=0.1")
+    assert code == 2
+    assert "no process is there to carry it" in err
+
+
+@pytest.mark.promise("RP-05")
+def test_a_verdict_that_does_not_verify_is_none(cohorts: Cohorts, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    cohorts.record(1)
+    replay = cohorts.done()
+    cohorts.world.sql("UPDATE replays_replayed SET status = 'stopped'")
+    monkeypatch.setattr(cohort_replay.Command, "_carried", lambda *_, **__: find_replay(replay.id))
+    code, out, _ = shell(cohorts)
+    assert code == 2
+    assert "does not verify: the results of its runs were changed since" in out
 
 
 def test_whoever_stops_waiting_is_told_that_it_goes_on(cohorts: Cohorts, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip

@@ -19,6 +19,7 @@ from liyagent.replays.listing import find_replay, results_of
 from liyagent.replays.models import CohortReplay, ReplayStatus, Verdict
 from liyagent.replays.report_text import estimate_text, report_text
 from liyagent.replays.serializers import CohortReplayToldSerializer, EstimateSerializer
+from liyagent.replays.verdict import standing_of_verdict
 
 # A process that starts with this command has time to come up.
 PATIENCE_SECONDS = 20
@@ -28,7 +29,7 @@ TRIED = ("model", "provider", "base_url", "api_key_env")
 
 
 class Command(BaseCommand):
-    """Ends with 0 where all is the same or changed, 1 where a run regressed, 2 where there is no verdict."""
+    """Ends with 0 where all is the same or changed, 1 where a run regressed, 2 where there is no verdict that verifies."""
 
     help = "Replay an agent's past runs under another model, provider or instructions; nothing is executed. Ends with 0: same or changed; 1: regressed; 2: no verdict."
 
@@ -82,7 +83,7 @@ class Command(BaseCommand):
         bar.end()
         if not is_ended:
             self._wrong(
-                f"no process is there to carry it: cohort replay {replay.id} stays queued; start one with manage.py serve, "
+                f"no process is there to carry it: cohort replay {replay.id} waits for one; start one with manage.py serve, "
                 "and type the same again to wait for it"
             )
         return find_replay(replay.id)
@@ -152,5 +153,7 @@ def _wanted(options: dict[str, Any]) -> Wanted:
 
 def _code(replay: CohortReplay) -> int:
     if replay.status != ReplayStatus.DONE or not replay.verdict:
+        return WRONG
+    if not standing_of_verdict(replay, with_results=True).is_verified:
         return WRONG
     return REGRESSED if replay.verdict == Verdict.REGRESSED else 0
