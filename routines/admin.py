@@ -15,6 +15,7 @@ from django.urls import path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.views import ChangeList
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from liyagent.access.permissions import OPERATE, READ_WORDS, VIEW_AGENT, VIEW_APPROVAL
 from liyagent.agents.models import Agent
@@ -41,13 +42,13 @@ NOT_LISTED = ("definition", "origins", "parameters", "as_parameters", "baseline"
 class DismissForm(forms.Form):
     """Why it is dismissed."""
 
-    reason = forms.CharField(max_length=LONGEST_REASON, required=False, help_text="One line, if you like. It is kept with your name.")  # fmt: skip
+    reason = forms.CharField(max_length=LONGEST_REASON, required=False, widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}), help_text="One line, if you like. It is kept with your name.")  # fmt: skip
 
 
 class ParameterForm(forms.Form):
     """What the parameter is called."""
 
-    name = forms.CharField(max_length=64, required=False, help_text="As runs will be given it: input.NAME. Left empty, one is found.")  # fmt: skip
+    name = forms.CharField(max_length=64, required=False, widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}), help_text="As runs will be given it: input.NAME. Left empty, one is found.")  # fmt: skip
 
 
 class RoutineList(ChangeList):  # type: ignore[misc]

@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from liyagent.audit.concerns import (
     LONGEST_ACTOR,
@@ -41,14 +42,19 @@ class ConcernForm(forms.Form):
     actor = forms.CharField(
         max_length=LONGEST_ACTOR,
         required=False,
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
         help_text="A user's name. Nobody and no mission: yourself.",
     )
     mission = forms.CharField(
-        max_length=LONGEST_MISSION, required=False, help_text="Instead of a person."
+        max_length=LONGEST_MISSION,
+        required=False,
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+        help_text="Instead of a person.",
     )
     reference = forms.CharField(
         max_length=LONGEST_REFERENCE,
         required=False,
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
         help_text="Where its words are kept, such as a case number. No words of it here.",
     )
 

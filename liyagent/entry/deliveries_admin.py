@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.views import ChangeList
+from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from liyagent.access.permissions import OPERATE
 from liyagent.core.console import NothingToSay, ReasonForm, action
@@ -38,6 +39,7 @@ class AppearTwiceForm(forms.Form):
 
     may_appear_twice = forms.BooleanField(
         label="It may appear twice at the other end",
+        widget=UnfoldBooleanSwitchWidget(),
         help_text="I have looked there, or take it on: nobody can tell whether the first one arrived.",
     )
 
