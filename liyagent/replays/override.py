@@ -64,5 +64,5 @@ def _require_known_endpoint(merged: Mapping[str, Any], override: Mapping[str, An
         return
     endpoint = {name: merged[name] for name in ("provider", *PLACES)}
     if not Agent.objects.filter(**endpoint).exists():
-        said = "is used so by no agent: words and keys go to another place only with the permission agents.change_agent"
+        said = "is used so by no agent; to send words and keys to another place wants the permission agents.change_agent"
         raise ReplayInvalid({f"{FIELD}.{name}": said for name in moved})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from liyagent.core.plain import json_bytes, to_plain
@@ -14,8 +13,10 @@ from liyagent.replays.recorded import RecordedCall, RecordedStep, Recording
 from runs.checkpoint import keyring
 
 FORMAT, KIND = 1, "replayed"
-LONGEST_ANSWER, LONGEST_TEXT, LONGEST_VALUE = 200_000, 4_000, 2_000
+LONGEST_ANSWER, LONGEST_TEXT, LONGEST_VALUE, LONGEST_NAME = 200_000, 4_000, 2_000, 300
 MOST_STEPS, MOST_CALLS = 200, 500
+# Of one result: of each step so many names, and of all calls together so many places that drifted.
+MOST_NAMES, MOST_PLACES = 50, 500
 CUT = "… (cut: {length} characters)"
 
 
@@ -34,7 +35,7 @@ def words_of(recording: Recording, replayed: ReplayedRun) -> dict[str, Any]:
             "reason": _cut(replayed.reason, LONGEST_TEXT),
             "answer": _cut(replayed.answer, LONGEST_ANSWER),
             "steps": _steps(replayed.steps),
-            "calls": [_made(it) for it in replayed.calls[:MOST_CALLS]],
+            "calls": _all_made(replayed.calls[:MOST_CALLS]),
             "guardrails": [_cut(it, LONGEST_VALUE) for it in replayed.guardrails[:MOST_CALLS]],
         },
         "unused": [_recorded(it) for it in replayed.unused[:MOST_CALLS]],
@@ -62,7 +63,7 @@ def read_words(result: Replayed) -> dict[str, Any]:
 
 def _steps(steps: Sequence[RecordedStep] | Sequence[MadeStep]) -> list[dict[str, Any]]:
     return [
-        {"number": it.number, "text": _cut(it.text, LONGEST_TEXT), "finish": it.finish, "calls": list(it.calls[:MOST_CALLS])}
+        {"number": it.number, "text": _cut(it.text, LONGEST_TEXT), "finish": it.finish, "calls": [_cut(name, LONGEST_NAME) for name in it.calls[:MOST_NAMES]]}
         for it in steps[:MOST_STEPS]
     ]  # fmt: skip
 
@@ -71,19 +72,28 @@ def _recorded(call: RecordedCall) -> dict[str, Any]:
     return {
         "step": call.step,
         "index": call.index,
-        "tool": call.name,
+        "tool": _cut(call.name, LONGEST_NAME),
         "args": _short(call.args),
         "fate": call.fate,
         "result": _short(call.result),
     }
 
 
-def _made(call: MadeCall) -> dict[str, Any]:
+def _all_made(calls: Sequence[MadeCall]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    left = MOST_PLACES
+    for it in calls:
+        found.append(_made(it, most_places=left))
+        left -= len(found[-1]["drift"])
+    return found
+
+
+def _made(call: MadeCall, *, most_places: int) -> dict[str, Any]:
     served = None if call.recorded is None else [call.recorded.step, call.recorded.index]
     return {
         "step": call.step,
         "index": call.index,
-        "tool": call.name,
+        "tool": _cut(call.name, LONGEST_NAME),
         "args": _short(call.args),
         "how": call.how.value,
         "fate": call.fate,
@@ -91,7 +101,13 @@ def _made(call: MadeCall) -> dict[str, Any]:
         "result": None if call.how in (How.EXACT, How.BY_ORDER) else _short(call.result),
         "served": served,
         "drift": [
-            {**asdict(it), "was": _short(it.was), "now": _short(it.now)} for it in call.drift
+            {
+                "path": _cut(it.path, LONGEST_NAME),
+                "kind": it.kind,
+                "was": _short(it.was),
+                "now": _short(it.now),
+            }
+            for it in call.drift[:most_places]
         ],
     }
 
