@@ -70,6 +70,13 @@ ADOPTING_GUARDS: tuple[Guard, ...] = (
         ),
     ),
     Guard(
+        name="no request is about a routine that is not offered any more",
+        file="routines/request.py",
+        search="    return bool(routine.digest) and routine.digest in approval.held_reason\n",
+        replace="    return routine.digest in approval.held_reason\n",
+        tests=(f"{OF_BROKEN}test_a_request_is_not_about_a_routine_that_is_not_offered_any_more",),
+    ),
+    Guard(
         name="a broken row of a routine is read as nothing",
         file="liyagent/core/shaped.py",
         search="            if name in row.__dict__ and not is_right(row.__dict__[name]):\n",
