@@ -285,7 +285,7 @@ class RoutineAdmin(ReadOnlyAdmin):
         told, kind = wording.score_told(routine.score)
         return pill(told, kind) if told else format_html("{}", "-")
 
-    @admin.display(description="found")
+    @admin.display(description="looked at last")
     def mined(self, routine: Routine) -> SafeString:
         """When it was compiled last."""
         return when(routine.mined_at)

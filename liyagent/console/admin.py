@@ -52,7 +52,7 @@ class AgentWithRunsAdmin(AgentAdmin):
             for it in ("admin:runs_run_changelist", "admin:sagas_saga_changelist")
         )
         return format_html(
-            '{} <a class="liy-link" href="{}">its runs</a>, <a class="liy-link" href="{}">sagas</a>',
+            '<span>{} <a class="liy-link" href="{}">its runs</a>, <a class="liy-link" href="{}">sagas</a></span>',
             when(agent.ran_at),
             runs,
             sagas,
