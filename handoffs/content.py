@@ -67,6 +67,11 @@ def body_text(body: Any) -> str:
     return canonical(body).decode()
 
 
+def fits(body: Any) -> bool:
+    """Whether a body is no larger than any that is handed over."""
+    return len(canonical(body)) <= MOST_BYTES
+
+
 def parse(text: str) -> Any:
     """Return JSON as it was written: with `NamedTwice` and NaN in it, for `first_problem` to find. Raises `ValueError`."""
     return json.loads(text, parse_int=_whole, object_pairs_hook=_object)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from handoffs.content import Content, body_text
+from handoffs.content import Content, body_text, fits
 from handoffs.ride import reading_of, ride_of
 from liyagent.core.canonical import digest
 from liyagent.gateway.a2a_card import ASK
@@ -39,16 +39,16 @@ def hand_to_agent(
     `keeps`: the task itself may be kept. Words are kept where parent and child are recorded in full, else their digest.
     """
     keeps_words = keeps and checkpoint.run.recording == child.recording == FULL
-    told = task if keeps_words else checkpoint.events.digest(task)
+    body = _told(checkpoint, {"task": task}, words={"task"}, keeps=keeps_words)
     recipient = f"{AGENT}{child.agent_key}"
-    handed, ride = _begin(checkpoint, {"task": told}, recipient, key=key, keeps_words=keeps_words)
+    handed, ride = _begin(checkpoint, body, recipient, key=key, keeps_words=keeps_words)
     sealed: dict[str, Any] = {
         "thread": str(handed.thread),
         "digest": handed.digest,
         "from": handed.sender,
     }
     # The child makes the digest of its own task again; of one that is kept nowhere, of what stands for it.
-    return handed, ride, sealed if keeps_words else {**sealed, "task": told}
+    return handed, ride, sealed if body["task"] == task else {**sealed, **body}
 
 
 def asks_remote_agent(call: Call) -> bool:
@@ -70,7 +70,7 @@ def hand_to_remote(
     keeps_words = checkpoint.run.recording == FULL
     args = {name: value for name, value in payload.args.items() if value != payload.key}
     asked = {"task": args.pop("message", ""), **({"goes_on": args} if args else {})}
-    body = asked if keeps_words else {it: checkpoint.events.digest(asked[it]) for it in asked}
+    body = _told(checkpoint, asked, words=set(asked), keeps=keeps_words)
     return _begin(checkpoint, body, f"{REMOTE}{call.server}", key=key, keeps_words=keeps_words)
 
 
@@ -137,10 +137,9 @@ def _back(checkpoint: Checkpoint, handed: Handed, outcome: Outcome, *, child: Ru
     run, events = checkpoint.run, checkpoint.events
     name = "answer" if outcome.fate is Fate.DONE else "error"
     came = outcome.result if outcome.fate is Fate.DONE else outcome.error or outcome.result
-    body = {
-        "status": outcome.fate.value if child is None else child.status,
-        name: came if handed.keeps_words else events.digest(came),
-    }
+    status = outcome.fate.value if child is None else child.status
+    body = {"status": status, name: came}
+    body = _told(checkpoint, body, words={name}, keeps=handed.keeps_words)
     ride = ride_of(
         thread=handed.thread,
         number=2,
@@ -160,6 +159,16 @@ def _back(checkpoint: Checkpoint, handed: Handed, outcome: Outcome, *, child: Ru
         tell_written(checkpoint, handed)
     tell_version(events, thread=handed.thread, number=2, digest=ride["digest"], direction=READ)
     return ride
+
+
+def _told(
+    checkpoint: Checkpoint, body: dict[str, Any], *, words: set[str], keeps: bool
+) -> dict[str, Any]:
+    """A body as it is handed over: of words that may not be kept, or are too long for any hand-off, their digest."""
+    if keeps and fits(body):
+        return body
+    digest_of = checkpoint.events.digest
+    return {name: digest_of(it) if name in words else it for name, it in body.items()}
 
 
 def _begin(

@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import Max
 from psycopg.types.json import Jsonb
 
+from handoffs.content import fits
 from handoffs.models import Version
 from handoffs.named import flaw_of_named
 from handoffs.ride import reading_of, ride_of
@@ -110,9 +111,9 @@ def _hand(ride: dict[str, Any]) -> None:
 
 
 def _kept(root: Run, body: dict[str, Any]) -> dict[str, Any]:
-    """The body where every run of the family keeps words; else its facts, and the digest of the whole."""
+    """The body where every run of the family keeps words, and it is none too large; else its facts, and the digest of the whole."""
     family = Run.objects.filter(correlation_id=root.id)
-    if root.recording == FULL and not family.exclude(recording=FULL).exists():
+    if root.recording == FULL and fits(body) and not family.exclude(recording=FULL).exists():
         return body
     facts = {name: body[name] for name in ("run", "counted") if name in body}
     left = body.get("not_undone")

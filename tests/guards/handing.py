@@ -118,7 +118,7 @@ HANDING_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="handed over: what a family's member keeps no words of, its root does not",
         file=SAGA,
-        search="root.recording == FULL and not family.exclude(recording=FULL).exists()",
+        search="root.recording == FULL and fits(body) and not family.exclude(recording=FULL).exists()",
         replace="root.recording == FULL",
         tests=(f"{SAGAS}test_words_of_a_sub_agent_that_keeps_none_are_not_kept_by_its_root",),
     ),
