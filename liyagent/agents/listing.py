@@ -17,6 +17,7 @@ from liyagent.core.paging import (
     read_cursor,
     write_cursor,
 )
+from liyagent.core.plain import clean_text
 
 FILTERS = {"contained": "is_contained", "enabled": "is_enabled"}
 TRUTHS = {"true": True, "false": False}
@@ -37,9 +38,9 @@ def list_agents(asked: Mapping[str, str]) -> Page[Agent]:
 
 def find_agent(key: str) -> Agent:
     """Return an agent by its key. Raises `AgentUnknown`."""
-    agent = Agent.objects.filter(key=key).first()
+    agent = Agent.objects.filter(key=clean_text(key)).first()
     if agent is None:
-        raise AgentUnknown(f"there is no agent {key!r}")
+        raise AgentUnknown(f"there is no agent {clean_text(key)!r}")
     return agent
 
 

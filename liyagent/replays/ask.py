@@ -18,6 +18,7 @@ from liyagent.audit.record import record
 from liyagent.core.canonical import digest
 from liyagent.core.errors import BadInput
 from liyagent.core.ids import new_id
+from liyagent.core.plain import clean_text
 from liyagent.jobs.ask import keep_job
 from liyagent.jobs.models import LIVE, NOW, Job
 from liyagent.replays.cohort import Cohort, cohort_of
@@ -76,9 +77,9 @@ def wanted_replay(
     may_choose_endpoint: bool = False,
 ) -> Wanted:
     """Return what is to be replayed, and what that costs; nothing is kept. Raises `AgentUnknown`, `BadInput`, `ReplayInvalid`."""
-    agent = Agent.objects.filter(key=agent_key.replace("\x00", "")).first()
+    agent = Agent.objects.filter(key=clean_text(agent_key)).first()
     if agent is None:
-        raise AgentUnknown(f"there is no agent {agent_key[:80]!r}")
+        raise AgentUnknown(f"there is no agent {clean_text(agent_key)[:80]!r}")
     if refusal := refusal_of(agent):
         raise BadInput(refusal)
     _check_numbers(baseline=baseline, most_calls=most_calls, most_tokens=most_tokens)

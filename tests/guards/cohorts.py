@@ -104,8 +104,8 @@ COHORT_GUARDS: tuple[Guard, ...] = (
     Guard(
         name="a save by a release before takes no demand away",
         file="liyagent/agents/definitions.py",
-        search="    unknown = {name: getattr(agent, name) for name in CHECKS}\n",
-        replace="    unknown = dict.fromkeys(CHECKS, False)\n",
+        search="else {**unknown, **kept}\n",
+        replace="else {**DEFAULTS, **kept}\n",
         tests=(f"{OF_LEAVE}test_a_save_by_a_release_that_knows_no_demand_does_not_drop_it",),
     ),
     Guard(

@@ -139,6 +139,13 @@ def test_words_and_keys_go_only_where_an_agent_sends_them_already(cohorts: Cohor
     assert cohorts.wanted(override=half, may_choose_endpoint=True).override == half
 
 
+def test_an_agent_whose_name_is_no_text_is_none(cohorts: Cohorts) -> None:
+    """As a shell hands on bytes that are no UTF-8."""
+    for key in ("\udcff", "triage\x00\udcff"):
+        with pytest.raises(AgentUnknown):
+            wanted_replay(key, override=CHEAPER)
+
+
 def test_a_key_is_shown_to_no_other_provider(cohorts: Cohorts) -> None:
     """Where no address is given each provider has its own: the key of one would be sent to the other."""
     cohorts.record()
