@@ -302,6 +302,8 @@ class RoutineAdmin(ReadOnlyAdmin):
             found = Workflow.objects.filter(key=routine.workflow_key).values_list("pk", flat=True).first()  # fmt: skip
             if found:
                 here["workflow"] = reverse("admin:workflows_workflow_change", args=[found])
+                if user.has_perm(OPERATE) and routine.state == RoutineState.ADOPTED:
+                    here["start"] = reverse("admin:workflows_workflow_run_it", args=[found])
         if user.has_perm("runs.view_run"):
             here["runs"] = f"{reverse('admin:runs_run_changelist')}?workflow={routine.workflow_key}"
         if user.has_perm("audit.view_auditrow"):

@@ -44,7 +44,12 @@ def definition_of_routine(
     steps[-1]["next"] = END
     ask = {"id": ASK, "type": "agent", "agent": agent, "task": TOLD, "next": END}
     first = [{"id": LITERALS, "type": "set", "values": {BRACE: "{"}}] if _uses_brace(args) else []
-    definition: dict[str, Any] = {"input": _schema(parameters), "steps": [*first, *steps, ask]}
+    definition: dict[str, Any] = {
+        "input": _schema(parameters),
+        "steps": [*first, *steps, ask],
+        # Adopted, its writes are undone as they were when the agent made them.
+        "on_failure": {"undo_as_agent": True},
+    }
     if len(calls) + BESIDE > STEPS_UNSAID:
         definition["max_steps"] = len(calls) + BESIDE
     return definition

@@ -320,9 +320,10 @@ def _demo_prices(base_dir: Path) -> Path | None:
 
 def _prices_file(env: Mapping[str, str], *, default: Path | None) -> Path | None:
     """Where models' prices stand; what stands in it is read by `liyagent/providers/prices.py`."""
-    if "LIYAGENT_PRICES_FILE" not in env:
+    text = env.get("LIYAGENT_PRICES_FILE")
+    if text is None:
         return default
-    text = env["LIYAGENT_PRICES_FILE"].strip()
+    text = text.strip()
     if text and not Path(text).is_file():
         raise BadSetting(f"LIYAGENT_PRICES_FILE is {text!r}; it wants a file that exists")
     return Path(text).absolute() if text else None

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from liyagent.access.permissions import VIEW_RUN
+from liyagent.access.permissions import OPERATE, VIEW_RUN
+from liyagent.core.canonical import digest
 from liyagent.core.console import NothingToSay, VerbAdmin, action
+from liyagent.core.errors import LiyagentError
 from liyagent.core.moments import when
 from liyagent.core.pills import BAD, GOOD, WARN, pill
 from liyagent.core.tables import cell
@@ -20,7 +23,14 @@ from liyagent.workflows.forms import FIELDS, WorkflowForm
 from liyagent.workflows.models import Workflow
 from liyagent.workflows.page import about
 from liyagent.workflows.remove import remove_workflow
+from liyagent.workflows.run_form import RunForm
 from liyagent.workflows.save import save_given
+from liyagent.workflows.start import start_workflow
+from missions.context import current_stamp
+from runs.start import Started
+
+# The way in of whoever starts something in the console.
+ENTRY = "playground"
 
 
 @admin.register(Workflow)
@@ -38,7 +48,7 @@ class WorkflowAdmin(VerbAdmin):
         "Switched off, none starts; runs under way keep the definition that they were started with."
     )
     words_if_empty = "There is no workflow yet: `manage.py workflows save` reads them from files."
-    actions_detail = ("remove",)
+    actions_detail = ("run_it", "remove")
     change_form_outer_before_template = "admin/workflows/workflow/about.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Workflow]:
@@ -115,6 +125,43 @@ class WorkflowAdmin(VerbAdmin):
             expected_version=form.cleaned_data["version"] if change else 0,
         )
         obj.pk, obj.version = saved.pk, saved.version
+
+    def has_operate_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whoever may operate."""
+        return cast("Any", request.user).has_perm(OPERATE)  # type: ignore[no-any-return]
+
+    @action(description="Start a run", permissions=["operate"], url_path="run-it")
+    def run_it(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for the input, then start a run and show it."""
+        row: Workflow = self.row_or_404(request, object_id)
+        form = RunForm(row, request.POST) if request.method == "POST" else RunForm(row)
+        if form.is_valid() and (started := self._started(request, row, form)):
+            return HttpResponseRedirect(reverse("admin:runs_run_change", args=[started.run_id]))
+        told = [
+            "It does what it does for real: its calls pass the gates of its agent, and what is held waits for a person.",
+        ]
+        return self.confirm(
+            request, title=f"Start a run of {row.key}", told=told, button="Start it", form=form,
+            extra={"cancel": self.page_address(row), "is_harmless": True},
+        )  # fmt: skip
+
+    def _started(self, request: HttpRequest, row: Workflow, form: RunForm) -> Started | None:
+        """Start it by the verb; None where that refused, which is told."""
+        given, stamp = form.given(), current_stamp()
+        try:
+            return start_workflow(
+                key=row.key,
+                given=given,
+                entry=ENTRY,
+                started_by=request.user.get_username(),
+                mission=stamp.mission,
+                request_id=stamp.request_id,
+                start_key=str(form.cleaned_data["once"]),
+                body_digest=digest(["workflow", row.key, given]),
+            )
+        except LiyagentError as error:
+            self.message_user(request, cell(str(error)), messages.ERROR)
+        return None
 
     def has_remove_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Whoever may delete workflows; Django's own way would leave no audit row."""

@@ -165,6 +165,8 @@ def _child(
     definition = {
         "steps": asked.body["branches"][name],
         "max_steps": course.definition.most_steps,
+        # What is done once the whole run has failed is the root's to say.
+        "on_failure": {"undo_as_agent": course.definition.on_failure.undo_as_agent},
     }
     part = {
         **start_part(task=f"Branch {name} of {asked.step.id}.", history=[], run=started_as(child)),

@@ -50,7 +50,12 @@ class WorkflowManner(Manner):
         """Return the scope of the step that is asked for."""
         step_ids = [it.id for it in pending.calls]
         return WorkflowScope(
-            checkpoint, self._step(), self._undo, step=pending.step, step_ids=step_ids
+            checkpoint,
+            self._step(),
+            self._undo,
+            undo_as_agent=self._course.definition.on_failure.undo_as_agent,
+            step=pending.step,
+            step_ids=step_ids,
         )
 
     def contract(self, contract: Contract | None) -> Contract | None:

@@ -73,6 +73,8 @@ def on_failure_told(definition: Mapping[str, Any]) -> str:
     """Say in words what happens when a run of it fails."""
     told = definition.get("on_failure", {})
     undone = "what it did is undone, newest first" if told.get("compensate", True) else "what it did is kept"  # fmt: skip
+    if told.get("undo_as_agent") and told.get("compensate", True):
+        undone += " (a step that does not say how, as its agent's own writes are)"
     handed = {
         "approval": "a person is asked whether it shall run again",
         "ticket": "a ticket is filed",

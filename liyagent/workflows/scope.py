@@ -20,11 +20,18 @@ class WorkflowScope(RunScope):
     """One step's calls. A retry sends the same key, a loop back to the step a new one."""
 
     def __init__(
-        self, checkpoint: Checkpoint, asked: Ask, undo: Undo, *, step: int, step_ids: Sequence[str]
+        self,
+        checkpoint: Checkpoint,
+        asked: Ask,
+        undo: Undo,
+        *,
+        undo_as_agent: bool,
+        step: int,
+        step_ids: Sequence[str],
     ) -> None:
-        """`undo` says how the step's write is undone, None where it is not."""
+        """`undo` says how the step's write is undone, None where it does not: then as the agent does, `undo_as_agent`, or not."""
         super().__init__(checkpoint, step=step, step_ids=step_ids)
-        self._step, self._undo_of = asked, undo
+        self._step, self._undo_of, self._undo_as_agent = asked, undo, undo_as_agent
 
     def step_key(self, call: Call) -> str:
         """Return the key from the run, the step and the number of steps executed (CR-28)."""
@@ -33,8 +40,9 @@ class WorkflowScope(RunScope):
         return self.keys[call.index]
 
     def declare(self, call: Call) -> Declared | None:
-        """Return what the step's `compensate` says."""
-        return self._undo_of(call)
+        """Return what the step's `compensate` says, else, where the definition wants that, the agent's map."""
+        undo = self._undo_of(call)
+        return super().declare(call) if undo is None and self._undo_as_agent else undo
 
     def _key(self, call: Call) -> str:
         asked = self._step

@@ -36,11 +36,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnFailure:
-    """What is done when a run of it fails (SG-09, SG-10): `handoff` is "" where the setting says it."""
+    """What is done when a run of it fails (SG-09, SG-10): `handoff` is "" where the setting says it.
+
+    `undo_as_agent`: a step that says nothing of it is undone as its agent's own map says (SG-02).
+    """
 
     handoff: str = ""
     compensate: bool = True
     on_stop: str = "compensate"
+    undo_as_agent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +75,7 @@ def definition_of(data: Mapping[str, Any]) -> Definition:
             handoff=told.get("handoff", ""),
             compensate=told.get("compensate", True),
             on_stop=told.get("on_stop", "compensate"),
+            undo_as_agent=told.get("undo_as_agent", False),
         ),
     )
 

@@ -35,7 +35,19 @@ from tests.bench.report import (
 )
 
 ROUNDS = 3
-CELLS = ("steps", "long", "kills", "many", "idle", "sweep", "sagas", "verify", "log", "mining", "replays")
+CELLS = (
+    "steps",
+    "long",
+    "kills",
+    "many",
+    "idle",
+    "sweep",
+    "sagas",
+    "verify",
+    "log",
+    "mining",
+    "replays",
+)
 
 
 def main(arguments: list[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import unescape
 from typing import Any
 
@@ -143,6 +144,8 @@ def test_an_adopted_one_tells_how_it_does(world: World) -> None:
     approve(adopt_routine(routine_id=routine.id, actor="anna").approval)
     html = page_of(logged_in(is_root=True), at(routine))
     assert "no run of it has ended yet" in html
+    (start,) = re.findall(r'href="(/admin/workflows/workflow/\d+/run-it/)"', html)
+    assert "task" in page_of(logged_in(is_root=True), start)
     assert "Dismiss for good" not in html
 
 

@@ -21,6 +21,7 @@ from routines.models import Routine
 from routines.recorded import RecordedCall, RecordedRun
 from routines.standing import standing_of
 from runs.models import Run
+from sagas.models import Saga
 from tests.unit.routines.stored import TOOLS, store
 from tests.unit.routines.test_adopt import approve, now
 from tests.unit.runs.carrying.conftest import World, calls, says, world
@@ -147,6 +148,27 @@ def test_the_agent_goes_on_where_a_step_failed_and_makes_nothing_again(
     standing = standing_of(routine)
     assert standing is not None
     assert (standing.ended, standing.fell_back, standing.rate) == (1, 1, 1.0)
+
+
+@pytest.mark.promise("RT-06")
+@pytest.mark.promise("SG-02")
+def test_what_a_routine_wrote_is_undone_as_the_agent_s_own_writes_are(
+    world: World, careful: Careful
+) -> None:
+    Agent.objects.update(
+        compensations={"v/keyed": {"tool": "keyed", "args": {"undo_of": "{{ result.id }}", "was": "{{ args.kind }}"}}}
+    )  # fmt: skip
+    routine = adopted()
+    fail_once(world, "blind")
+    careful.ask = lambda _request: says("")  # type: ignore[method-assign]
+    run = begin(routine)
+    carry_all(world)
+    saga = Saga.objects.get(id=run.id)
+    assert (saga.status, [it.get("undo_of") for it in world.vendor.rows]) == (
+        "compensated",
+        [None, 1],
+    )
+    assert world.vendor.rows[1]["was"] == "restart"
 
 
 @pytest.mark.promise("RT-03")

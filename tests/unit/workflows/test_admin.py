@@ -174,3 +174,48 @@ def test_a_page_of_two_hundred_steps_takes_few_statements(root: Client) -> None:
     assert len(queries) <= 20, [it["sql"][:80] for it in queries]
     assert html.count('class="liy-flow-step') == 200
     assert len(html) < 1_000_000
+
+
+WANTS_A_TITLE = {"input": {"type": "object", "required": ["title", "count"], "properties": {"title": {"type": "string"}, "count": {"type": "integer"}}}, "steps": [{"id": "s", "type": "set", "values": {"x": "y"}}]}  # fmt: skip
+
+
+def test_a_run_is_started_with_an_input_and_sent_twice_it_is_one(root: Client) -> None:
+    row = saved(definition=WANTS_A_TITLE)
+    at = f"{LIST}{row.pk}/run-it/"
+    shown = page_of(root, at)
+    assert '"title": ""' in shown
+    assert '"count": 0' in shown
+    once = re.findall(r'name="once" value="([0-9a-f-]{36})"', shown)[0]
+    sent = {"input": '{"title": "Mail is down", "count": 2}', "once": once}
+    first, again = root.post(at, sent), root.post(at, sent)
+    run = Run.objects.get()
+    assert (
+        first.headers["Location"]
+        == again.headers["Location"]
+        == f"/admin/runs/run/{run.id}/change/"
+    )
+    assert (run.workflow, run.entry, run.started_by) == ("outage", "playground", "root")
+
+
+def test_an_input_that_does_not_fit_is_refused_by_its_path_and_nothing_typed_is_lost(
+    root: Client,
+) -> None:
+    row = saved(definition=WANTS_A_TITLE)
+    at, once = f"{LIST}{row.pk}/run-it/", "7b1c8a60-3f5e-4a0e-9f0b-0d2f6c1f9a11"
+    misfit = root.post(at, {"input": '{"title": "Mail is down", "count": "two"}', "once": once})
+    told = unescape(misfit.content.decode())
+    assert "input.count" in told
+    assert "Mail is down" in told
+    broken = unescape(root.post(at, {"input": '{"title": ', "once": once}).content.decode())
+    assert "cannot be used" in broken
+    assert not Run.objects.exists()
+
+
+def test_who_may_not_operate_starts_none(root: Client) -> None:
+    row = saved(definition=WANTS_A_TITLE)
+    make_user("vera", "workflows.view_workflow")
+    User.objects.update(is_staff=True)
+    viewer = Client()
+    viewer.force_login(User.objects.get(username="vera"))
+    assert viewer.get(f"{LIST}{row.pk}/run-it/").status_code == 403
+    assert "Start a run" not in page_of(viewer, f"{LIST}{row.pk}/change/")
