@@ -157,8 +157,9 @@ def test_a_key_is_shown_to_no_other_provider(cohorts: Cohorts) -> None:
     without = {"provider": "anthropic", "api_key_env": "OTHER_KEY"}
     save_agent({"key": "other", "name": "O", "model": "m", **without}, actor="t")
     assert cohorts.wanted(override=without, may_choose_endpoint=False).override == without
-    assert cohorts.wanted(override={"provider": "scripted"}, may_choose_endpoint=False)
-    assert cohorts.wanted(override={"provider": "anthropic"}, may_choose_endpoint=True)
+    for override, may_choose in (({"provider": "scripted"}, False), ({"provider": "anthropic"}, True)):  # fmt: skip
+        wanted = cohorts.wanted(override=override, may_choose_endpoint=may_choose)
+        assert wanted.override == override
 
 
 @pytest.mark.promise("RP-01")

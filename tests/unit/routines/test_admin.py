@@ -142,10 +142,11 @@ def test_it_is_adopted_on_the_page_of_its_request(world: World) -> None:
 def test_an_adopted_one_tells_how_it_does(world: World) -> None:
     routine = store()
     approve(adopt_routine(routine_id=routine.id, actor="anna").approval)
-    html = page_of(logged_in(is_root=True), at(routine))
+    root = logged_in(is_root=True)
+    html = page_of(root, at(routine))
     assert "no run of it has ended yet" in html
     (start,) = re.findall(r'href="(/admin/workflows/workflow/\d+/run-it/)"', html)
-    assert "task" in page_of(logged_in(is_root=True), start)
+    assert "task" in page_of(root, start)
     assert "Dismiss for good" not in html
 
 

@@ -160,7 +160,7 @@ def test_what_a_routine_wrote_is_undone_as_the_agent_s_own_writes_are(
     )  # fmt: skip
     routine = adopted()
     fail_once(world, "blind")
-    careful.ask = lambda _request: says("")  # type: ignore[method-assign]
+    careful.ask = lambda request: says("")  # type: ignore[method-assign]
     run = begin(routine)
     carry_all(world)
     saga = Saga.objects.get(id=run.id)
