@@ -19,11 +19,9 @@ MOST_OF_A_WAY = 4
 # its undos), and one as it is handed off.
 MOST_OF_A_LONG, DOUBTS_OF_A_LONG = 4, 3
 HANDING_OFF = ("insert approvals_approval", "update sagas_saga")
-# What a long course has the same number of each time it is played: what a process does beside its runs it does by the clock.
-STEADY = tuple(
-    f"liyagent_{it}"
-    for it in ("step", "mark", "settle", "finish", "fork", "wait_for_child", "undo_told")
-)
+# What a long course has the same number of each time it is played: what a process does beside its runs it does by the clock, and
+# how often who waits for several is woken for one of them too.
+STEADY = tuple(f"liyagent_{it}" for it in ("step", "mark", "settle", "finish", "fork", "undo_told"))
 # What changes something by its verb; what a delivery is between its claim and its settle.
 CHANGING = ("insert ", "update ", "commit", "connector p", "receiver p")
 DELIVERING = ("update entry_delivery", "update teams_teamsturn", "connector p", "receiver p")
@@ -64,6 +62,8 @@ def planned(
         wanted = [it for it in rotated if changes(it.message)]
         return sorted(chance.sample(wanted, min(MOST_OF_A_WAY, len(wanted))), key=_order)
     doubtful = _in_doubt(course, doubted, MOMENTS)
+    if is_long:
+        doubtful = [it for it in doubtful if _is_steady(it)]
     few = sorted(chance.sample(doubtful, min(MOST_IN_DOUBT, len(doubtful))), key=_order)
     if is_long and size is Size.SAMPLE:
         return [*_of_long(course, rotated, chance), *few]
@@ -130,15 +130,20 @@ def each_in_doubt(course: Sequence[Message]) -> list[int]:
 
 def _of_long(course: Sequence[Message], rotated: Sequence[Cut], chance: random.Random) -> list[Cut]:
     """Some of the kills; and those between mark and settle of its undos, which are its last marks (FL-63)."""
-    wanted = [
-        it for it in rotated if it.message.name.startswith(STEADY) or TOOL_CALL in it.message.name
-    ]
+    steady = [it for it in rotated if _is_steady(it)]
+    wanted = [it for it in steady if not it.message.name.startswith(HANDING_OFF)]
     groups = [set(span) for span in spans_of_marks(course)[-DOUBTS_OF_A_LONG:]]
     groups.append({it.number for it in rotated if it.message.name.startswith(HANDING_OFF)})
     chosen = chance.sample(wanted, min(MOST_OF_A_LONG, len(wanted)))
     for group in groups:
-        chosen += chance.sample([it for it in rotated if it.number in group], min(1, len(group)))
+        of_group = [it for it in steady if it.number in group]
+        chosen += chance.sample(of_group, min(1, len(of_group)))
     return sorted(set(chosen), key=_order)
+
+
+def _is_steady(cut: Cut) -> bool:
+    """Whether its message is met each time that a long course is played."""
+    return cut.message.name.startswith((*STEADY, *HANDING_OFF)) or TOOL_CALL in cut.message.name
 
 
 def _in_doubt(
