@@ -15,6 +15,7 @@ from django.core.management import call_command
 from django.db import connections
 from pytest_django.plugin import DjangoDbBlocker
 
+from liyagent.leases.own import OWN
 from tests.databases import (
     OURS,
     TEMPLATE,
@@ -95,6 +96,8 @@ def fresh_db(
         monkeypatch.setenv("DATABASE_URL", url)
         conf = dataclasses.replace(settings.LIYAGENT, database_url=url, direct_database_url=url)
         monkeypatch.setattr(settings, "LIYAGENT", conf)
+        # A holder of another test's database is none in this one: what it claims would be free for all.
+        monkeypatch.setattr(OWN, "holder", None)
         try:
             yield FreshDatabase(name=name, url=url)
         finally:

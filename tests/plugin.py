@@ -34,7 +34,8 @@ ASKED = frozenset(
     f"LIYAGENT_{it}" for it in ("KILL_TRIALS", "KILL_SEED", "MUTANTS", "MUTANTS_SEED")
 )
 # A test that counts log bytes still finds them while other tests write.
-SETTINGS = {"wal_keep_size": "1GB"}
+# Three workers, each of which may run two app processes with a pool and a cluster of their own.
+SETTINGS = {"wal_keep_size": "1GB", "max_connections": "300"}
 MARKERS = (
     "promise(id): the promise of the product that this test proves",
     "field(id): the field case that this test covers",

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 
 from runs.await_end import wait_for_end
+from runs.hand_off import hand_off
 from runs.models import Run
 from sagas import errors
 from sagas.models import Saga, SagaStatus, UndoFate
@@ -62,6 +63,8 @@ def until_undone(run_id: UUID) -> None:
     assert wait_for_end(run_id, seconds=20)
     for child in Run.objects.filter(parent_id=run_id):
         assert wait_for_end(child.id, seconds=20)
+    # What is left to a person is put down behind the end.
+    hand_off(run_id)
 
 
 def test_its_fates_and_statuses_are_those_there_are() -> None:

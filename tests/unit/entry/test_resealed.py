@@ -36,7 +36,10 @@ NEW = ("k2", os.urandom(32))
 BY_THEMSELVES = {Run, Approval, Transcript, Saga, Undo}
 WITH_THEIR_RUN = {Part, Call}
 # Hashes of what everybody may read are no seal.
-HASHES = {"events_runevent", "events_eventhead", "events_purgecertificate", "events_root"}
+HASHES = {
+    *("events_runevent", "events_eventhead", "events_purgecertificate", "events_root"),
+    *("handoffs_version", "handoffs_reading"),
+}
 
 
 def has(model: type[Model], *names: str) -> bool:
