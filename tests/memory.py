@@ -8,6 +8,8 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -29,7 +31,7 @@ def place_in_memory() -> Path | None:
 
 def remove_orphans(place: Path) -> None:
     """Remove the clusters of sessions that were killed: their locks are free. Memory is too dear to keep them."""
-    for lock in place.glob("liyagent-*/*.lock"):
+    for lock in _locks(place):
         try:
             handle = os.open(lock, os.O_RDWR)
         except OSError:
@@ -41,3 +43,10 @@ def remove_orphans(place: Path) -> None:
             continue  # in use
         finally:
             os.close(handle)
+
+
+def _locks(place: Path) -> Iterator[Path]:
+    """Another session may be removing one of them."""
+    for of_session in place.glob("liyagent-*"):
+        with suppress(OSError):
+            yield from list(of_session.glob("*.lock"))
