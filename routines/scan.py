@@ -24,7 +24,7 @@ from runs.recorded import Recorded, RecordedCall, Ref, Unusable, read_recorded
 MOST_RUNS = 50_000
 WINDOW_DAYS = 90
 ROWS_AT_ONCE = 200
-# A routine has two steps for each call, and a workflow 500 at the most.
+# Longer work is no routine that a person reads through before adopting it.
 MOST_CALLS = 100
 # What a run of as many calls tells, with those of its family. The record of a longer one is not read to its end.
 MOST_EVENTS = 1_000

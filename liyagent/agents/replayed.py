@@ -15,7 +15,8 @@ ASIDE = frozenset(
     {"name", "owner", "channels", "recording", "is_enabled", "require_replay"},
 )
 
-# Says why an agent, as it stands, may not take exactly this change, "" where it may. The agent's row is locked.
+# Says why an agent, as it stands, may not take exactly this change, "" where it may. The agent's row is locked. Where there is
+# none, nobody gives leave.
 Judge = Callable[[Agent, Mapping[str, Any]], str]
 JUDGES: list[Judge] = []
 
@@ -36,6 +37,6 @@ def require_replayed(agent: Agent, before: Mapping[str, Any], values: Mapping[st
             f"agent {agent.key} changes its {named} only as a cohort replay tried it, and {', '.join(beside)} was not tried; "
             "save that by itself"
         )
-    for judge in JUDGES:
-        if reason := judge(agent, change):
-            raise ReplayWanted(f"agent {agent.key} changes its {named} only as a cohort replay tried it: {reason}")  # fmt: skip
+    reasons = [it(agent, change) for it in JUDGES] or ["nothing in this process judges that"]
+    if reason := next(filter(None, reasons), ""):
+        raise ReplayWanted(f"agent {agent.key} changes its {named} only as a cohort replay tried it: {reason}")  # fmt: skip

@@ -109,6 +109,13 @@ COHORT_GUARDS: tuple[Guard, ...] = (
         tests=(f"{OF_LEAVE}test_a_save_by_a_release_that_knows_no_demand_does_not_drop_it",),
     ),
     Guard(
+        name="where nothing judges, nobody gives leave",
+        file="liyagent/agents/replayed.py",
+        search=' or ["nothing in this process judges that"]',
+        replace="",
+        tests=(f"{OF_LEAVE}test_where_nothing_judges_nobody_gives_leave",),
+    ),
+    Guard(
         name="what was not tried is not saved along",
         file="liyagent/agents/replayed.py",
         search="    if beside:\n",

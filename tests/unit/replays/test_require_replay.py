@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from liyagent.agents import replayed
 from liyagent.agents.definitions import definition_of, save_agent, save_compensations
 from liyagent.agents.errors import ReplayWanted
 from liyagent.agents.models import Agent
@@ -47,6 +48,14 @@ def test_a_change_that_was_not_tried_is_refused_and_told_what_to_run(demanding: 
         said = refused(**change)
         assert f"agent triage changes its {name} only as a cohort replay tried it" in said
         assert f"manage.py cohort_replay triage --{name.replace('_', '-')} …" in said
+
+
+def test_where_nothing_judges_nobody_gives_leave(
+    demanding: Cohorts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replayed, "JUDGES", [])
+    assert "nothing in this process judges that" in refused(model="cheaper")
+    assert save(max_steps=3).version == 3
 
 
 def test_any_other_change_is_nothing_of_the_kind(demanding: Cohorts) -> None:
